@@ -1,4 +1,5 @@
-// The closed forms of ndpool/axis.hpp against counting: every small axis, and numbers too large to count.
+// The closed forms of ndpool/axis.hpp against counting: every small axis, and numbers too large to
+// count.
 #include "ndpool/axis.hpp"
 
 #include <gtest/gtest.h>
@@ -72,8 +73,9 @@ void compare_with_count(const Numbers& p) {
   bool refused = false;
   spec::AxisCount count{};
   try {
-    count = spec::count_axis(p.n, p.k, p.s, p.d, p.lo, p.hi, static_cast<spec::Rounding>(p.rounding),
-                             static_cast<spec::Padding>(p.padding));
+    count =
+        spec::count_axis(p.n, p.k, p.s, p.d, p.lo, p.hi, static_cast<spec::Rounding>(p.rounding),
+                         static_cast<spec::Padding>(p.padding));
   } catch (const spec::Error&) {
     refused = true;
   }

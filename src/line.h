@@ -1,6 +1,6 @@
-// One axis as a reduction sees it: for each output, the sources it takes. Forward, outputs are pooled
-// outputs and sources are cells. Transposed (the derivative of a sum), outputs are cells and sources
-// are the pooled outputs whose windows hold them.
+// One axis as a reduction sees it: for each output, the sources it takes. Forward, outputs are
+// pooled outputs and sources are cells. Transposed (the derivative of a sum), outputs are cells and
+// sources are the pooled outputs whose windows hold them.
 #ifndef NDPOOL_SRC_LINE_H_
 #define NDPOOL_SRC_LINE_H_
 

@@ -1,8 +1,9 @@
 // The geometry of one pooled axis: how many outputs, and which cells each window holds.
 //
 // Pure integers, constexpr, C++17, nothing included but <stdint.h>: the desktop engine and the
-// micro-controller profile use this same file. `Int` is the signed integer to compute in (int64_t on
-// hosts, int32_t on small targets); no expression here can overflow for an axis that make_* accepted.
+// micro-controller profile use this same file. `Int` is the signed integer to compute in (int64_t
+// on hosts, int32_t on small targets); no expression here can overflow for an axis that make_*
+// accepted.
 #ifndef NDPOOL_AXIS_HPP_
 #define NDPOOL_AXIS_HPP_
 
@@ -51,8 +52,8 @@ struct Quotient {
   Int quotient, remainder;
 };
 
-// a*b divided by c, for a, b >= 0 and c > 0 with a quotient that fits. Bit by bit where a*b does not
-// fit, so that no wider integer is needed.
+// a*b divided by c, for a, b >= 0 and c > 0 with a quotient that fits. Bit by bit where a*b does
+// not fit, so that no wider integer is needed.
 template <class Int>
 constexpr Quotient<Int> mul_div(Int a, Int b, Int c) {
   Int product = 0;
@@ -77,21 +78,23 @@ struct Window {
   Int first, cells, step, lead, counted;
 };
 
-// The outputs whose windows hold one cell: first, first+step, … (`count` of them). `lead` more of that
-// progression lie before output 0.
+// The outputs whose windows hold one cell: first, first+step, … (`count` of them). `lead` more of
+// that progression lie before output 0.
 template <class Int>
 struct Cover {
   Int first, count, step, lead;
 };
 
-// One accepted axis. For adaptive and global axes window and counts vary and `window` is the largest.
+// One accepted axis. For adaptive and global axes window and counts vary and `window` is the
+// largest.
 template <class Int>
 struct Axis {
   Int cells = 1;    // n, the input size
   Int outputs = 1;  // O
   Int window = 1, stride = 1, dilation = 1, pad_lo = 0, pad_hi = 0;
   bool adaptive = false;
-  // For cover(): stride/dilation in lowest terms, and the inverse of the stride modulo the dilation.
+  // For cover(): stride/dilation in lowest terms, and the inverse of the stride modulo the
+  // dilation.
   Int common = 1, inverse = 0;
 
   constexpr Int extent() const { return (window - 1) * dilation + 1; }
@@ -139,8 +142,9 @@ struct Axis {
   // Whether some window has no cell, and the first such output.
   constexpr bool has_empty_window(Int* output) const {
     if (adaptive) return false;
-    // Windows that start before cell 0 lie wholly in the padding (then the first does), or step over
-    // the data with a dilation larger than it. All step alike if the stride is a multiple of it.
+    // Windows that start before cell 0 lie wholly in the padding (then the first does), or step
+    // over the data with a dilation larger than it. All step alike if the stride is a multiple of
+    // it.
     Int suspects = 1;
     if (dilation > cells && stride % dilation != 0) suspects = ceil_div(pad_lo, stride);
     for (Int o = 0; o < suspects && o < outputs; ++o) {
@@ -241,7 +245,8 @@ constexpr Made<Int> make_windowed(Int cells, Int window, Int stride, Int dilatio
   made.axis.pad_hi = hi;
   detail::prepare_cover(&made.axis);
   if (padded < extent) {
-    // Ceil rounding lets one window overhang, if it reaches past its stride by less than the overhang.
+    // Ceil rounding lets one window overhang, if it reaches past its stride by less than the
+    // overhang.
     if (rounding != Rounding::ceil || extent - padded >= stride) return {Fault::no_output};
     made.axis.outputs = 1;
     return made;

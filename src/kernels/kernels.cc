@@ -1,0 +1,54 @@
+#include "kernels/kernels.h"
+
+#include <cstring>
+
+#include "hwy/highway.h"
+
+namespace ndpool {
+
+const CombineKernels* combine_kernels(int64_t target);
+const ConvertKernels* convert_kernels(int64_t target);
+const RealKernels* real_kernels(int64_t target);
+const WinnerKernels<float>* winner_kernels_f32(int64_t target);
+const WinnerKernels<double>* winner_kernels_f64(int64_t target);
+
+namespace {
+
+constexpr int kMaxTargets = 16;
+
+struct Tables {
+  Kernels kernels[kMaxTargets];
+  int count = 0;
+
+  Tables() {
+    // Better targets have lower bits.
+    for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) {
+      const int64_t target = rest & -rest;
+      if (!combine_kernels(target) || count == kMaxTargets) continue;
+      kernels[count++] = {hwy::TargetName(target),   target,
+                          combine_kernels(target),   convert_kernels(target),
+                          real_kernels(target),      winner_kernels_f32(target),
+                          winner_kernels_f64(target)};
+    }
+  }
+};
+
+const Tables& tables() {
+  static const Tables all;
+  return all;
+}
+
+}  // namespace
+
+const Kernels* kernels_at(int i) {
+  return i >= 0 && i < tables().count ? &tables().kernels[i] : nullptr;
+}
+
+const Kernels* kernels_named(const char* name) {
+  for (int i = 0; i < tables().count; ++i) {
+    if (std::strcmp(tables().kernels[i].name, name) == 0) return &tables().kernels[i];
+  }
+  return nullptr;
+}
+
+}  // namespace ndpool

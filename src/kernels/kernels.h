@@ -1,0 +1,112 @@
+// The kernels, one table per SIMD target. Every kernel covers a block: `rows` rows of `lanes`
+// elements that lie contiguously; strides between rows are in elements. Destination and sources may
+// be the same block, never partly overlapping ones.
+#ifndef NDPOOL_SRC_KERNELS_KERNELS_H_
+#define NDPOOL_SRC_KERNELS_KERNELS_H_
+
+#include <cstdint>
+
+#include "lane.h"
+
+namespace ndpool {
+
+// A block of values, with the tap number of each for argmax (index + add; no array: add alone).
+struct Block {
+  const void* values = nullptr;
+  int64_t stride = 0;
+  const void* index = nullptr;
+  int64_t index_stride = 0;
+  uint64_t add = 0;
+};
+
+// A block of scratch: `stride` elements from row to row, in values and index alike.
+struct Buffer {
+  void* values = nullptr;
+  void* index = nullptr;
+  int64_t stride = 0;
+};
+
+// Elements of an array as rows × positions × inner, distances in bytes.
+struct Strided {
+  int64_t rows = 1, positions = 1, inner = 1;
+  int64_t row_stride = 0, position_stride = 0, inner_stride = 0;
+};
+
+// across: dst = combine(a, b), element by element.
+using CombineFn = void (*)(int64_t rows, int64_t lanes, Buffer dst, const Block& a, const Block& b);
+// Every step-th group of `inner` elements: dst[o*inner+c] = src[o*step*inner+c].
+using GatherFn = void (*)(int64_t rows, int64_t outputs, int64_t inner, int64_t step, void* dst,
+                          int64_t dst_stride, const void* src, int64_t src_stride);
+// Array elements to a block of lanes without gaps, and back.
+using LoadFn = void (*)(const Strided& shape, const char* src, void* dst);
+using StoreFn = void (*)(const Strided& shape, const void* src, int64_t src_stride, char* dst);
+// block /= divisor[lane], the same divisors in each row.
+using DivideFn = void (*)(int64_t rows, int64_t lanes, void* block, int64_t stride,
+                          const void* divisor);
+// Integer averages: sums to rounded quotients, straight into the array. One divisor per position.
+using FinishFn = void (*)(const Strided& shape, const void* sums, int64_t sums_stride,
+                          const int64_t* divisors, char* dst);
+
+enum Extreme : int { kMax, kMin };
+enum Winner : int { kFirst, kLast };
+
+struct CombineKernels {
+  CombineFn extreme[2][kLanes];    // by Extreme, Lane
+  CombineFn sum[kLanes];           // f32, f64, i32, i64, i128
+  CombineFn arg[2][2][2][kLanes];  // by Extreme, Winner, index of 4 or 8 bytes, Lane
+  GatherFn gather[5];              // by log2 of the element size
+  DivideFn divide[kLanes];         // f32, f64
+};
+
+struct ConvertKernels {
+  LoadFn load[kTypes][kLanes];      // values as they are
+  LoadFn load_key[2][kTypes];       // f16, bf16 to i16 keys, by Extreme
+  StoreFn store[kLanes][kTypes];    // floats rounded once; integers of the same type copied
+  StoreFn store_key[kTypes];        // i16 keys to f16, bf16
+  FinishFn finish[kLanes][kTypes];  // from i32, i64, i128
+};
+
+// Smooth max and Lp, in f64; `n` lanes.
+struct RealKernels {
+  // term = exp(beta*(x-pivot)), 0 where x equals the pivot; those are counted instead.
+  void (*smooth_term)(int64_t n, const double* x, const double* pivot, double beta, double* term,
+                      double* count);
+  // weight = exp(beta*(x-pivot))/sum, with equal shares at an infinite pivot.
+  void (*smooth_weight)(int64_t n, const double* x, const double* pivot, const double* sum,
+                        double beta, double* weight);
+  // y = pivot + log1p(rest)/beta (- log(terms)/beta), rest being the sum without one pivot term.
+  void (*smooth_finish)(int64_t n, const double* pivot, const double* rest, double beta,
+                        const double* log_terms, double* y);
+  // term = (|x|/largest)^p.
+  void (*lp_term)(int64_t n, const double* x, const double* largest, double p, double* term);
+  // power = sign(x)^odd * (|x|/largest/ratio)^exponent, 0 where x or largest is 0.
+  void (*lp_power)(int64_t n, const double* x, const double* largest, const double* ratio,
+                   double exponent, bool odd, double* power);
+};
+
+// The winners of max and min among the cells of a window, in f32 or f64.
+template <class T>
+struct WinnerKernels {
+  void (*count)(int64_t n, const T* x, const T* y, double* count);
+  void (*add)(int64_t n, const T* x, const T* y, const T* tangent, T* sum);
+  void (*share)(int64_t n, const T* x, const T* y, const T* share, T* out);
+};
+
+struct Kernels {
+  const char* name;
+  int64_t target;
+  const CombineKernels* combine;
+  const ConvertKernels* convert;
+  const RealKernels* real;
+  const WinnerKernels<float>* winners32;
+  const WinnerKernels<double>* winners64;
+};
+
+// The tables of the targets that this machine can run, best first; nullptr after the last.
+const Kernels* kernels_at(int i);
+// By the target's name; nullptr if it is not compiled or this machine cannot run it.
+const Kernels* kernels_named(const char* name);
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_KERNELS_KERNELS_H_

@@ -1,0 +1,233 @@
+// Smooth max and Lp, lane by lane in f64: exponentials and powers that keep the promised error.
+#include <cmath>
+#include <limits>
+
+#include "kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/real.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<double>;
+using V = hn::Vec<D>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// body(i, d) for whole vectors; the tail is computed in a padded copy, so that a lane's result
+// never depends on its place in the row.
+template <class Body>
+void each_vector(int64_t n, Body body) {
+  const int64_t step = static_cast<int64_t>(hn::Lanes(D()));
+  int64_t i = 0;
+  for (; i + step <= n; i += step) body(i, step);
+  if (i < n) body(i, n - i);
+}
+V read(const double* from, int64_t lanes) {
+  const D d;
+  if (lanes == static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, from);
+  HWY_ALIGN double copy[HWY_MAX_BYTES / sizeof(double)] = {};
+  for (int64_t i = 0; i < lanes; ++i) copy[i] = from[i];
+  return hn::Load(d, copy);
+}
+void write(V value, double* to, int64_t lanes) {
+  const D d;
+  if (lanes == static_cast<int64_t>(hn::Lanes(d))) {
+    hn::StoreU(value, d, to);
+    return;
+  }
+  HWY_ALIGN double copy[HWY_MAX_BYTES / sizeof(double)];
+  hn::Store(value, d, copy);
+  for (int64_t i = 0; i < lanes; ++i) to[i] = copy[i];
+}
+
+// What a*b loses by rounding to `product`.
+V product_error(V a, V b, V product) {
+  const D d;
+#if HWY_NATIVE_FMA
+  (void)d;
+  return hn::MulSub(a, b, product);
+#else
+  // Veltkamp's split: halves whose products are exact.
+  const V splitter = hn::Set(d, 134217729.0);
+  const V ta = hn::Mul(a, splitter), tb = hn::Mul(b, splitter);
+  const V ah = hn::Sub(ta, hn::Sub(ta, a)), bh = hn::Sub(tb, hn::Sub(tb, b));
+  const V al = hn::Sub(a, ah), bl = hn::Sub(b, bh);
+  V e = hn::Sub(hn::Mul(ah, bh), product);
+  e = hn::Add(e, hn::Mul(ah, bl));
+  e = hn::Add(e, hn::Mul(al, bh));
+  return hn::Add(e, hn::Mul(al, bl));
+#endif
+}
+
+// exp(beta*(x-pivot)) for beta*(x-pivot) <= 0, with what the subtraction and the product lose put
+// back: their error would be multiplied by the exponent.
+V smooth_exp(V x, V pivot, V beta) {
+  const D d;
+  const V difference = hn::Sub(x, pivot);
+  const V back = hn::Add(difference, pivot);  // two-sum: the exact error of the subtraction
+  const V lost = hn::Sub(hn::Sub(x, back), hn::Sub(pivot, hn::Sub(back, difference)));
+  const V exponent = hn::Mul(beta, difference);
+  const V correction = hn::Add(product_error(beta, difference, exponent), hn::Mul(beta, lost));
+  // Far exponents give 0, infinities (whose corrections are NaN) with them.
+  const auto far = hn::Lt(exponent, hn::Set(d, -750.0));
+  const V safe = hn::IfThenElse(far, hn::Zero(d), exponent);
+  const V e = hn::Exp(d, safe);
+  const auto tiny = hn::Lt(hn::Abs(correction), hn::Set(d, 1e-3));
+  const V corrected = hn::Add(e, hn::IfThenElseZero(tiny, hn::Mul(e, correction)));
+  return hn::IfThenElse(far, hn::Zero(d), corrected);
+}
+
+void smooth_term(int64_t n, const double* x, const double* pivot, double beta, double* term,
+                 double* count) {
+  const D d;
+  const V b = hn::Set(d, beta);
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V v = read(x + i, lanes), p = read(pivot + i, lanes);
+    const auto is_pivot = hn::Eq(v, p);
+    write(hn::IfThenZeroElse(is_pivot, smooth_exp(v, p, b)), term + i, lanes);
+    const V c = hn::IfThenElseZero(is_pivot, hn::Set(d, 1.0));
+    write(hn::Add(read(count + i, lanes), c), count + i, lanes);
+  });
+}
+
+void smooth_weight(int64_t n, const double* x, const double* pivot, const double* sum, double beta,
+                   double* weight) {
+  const D d;
+  const V b = hn::Set(d, beta), infinity = hn::Set(d, kInfinity);
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V v = read(x + i, lanes), p = read(pivot + i, lanes);
+    const auto is_pivot = hn::Eq(v, p);
+    V e = hn::IfThenElse(hn::Eq(hn::Abs(p), infinity), hn::Zero(d), smooth_exp(v, p, b));
+    e = hn::IfThenElse(is_pivot, hn::Set(d, 1.0), e);
+    e = hn::IfThenElse(hn::IsNaN(p), p, e);
+    write(hn::Div(e, read(sum + i, lanes)), weight + i, lanes);
+  });
+}
+
+void smooth_finish(int64_t n, const double* pivot, const double* rest, double beta,
+                   const double* log_terms, double* y) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double log_sum = std::log1p(rest[i]) - (log_terms ? log_terms[i] : 0.0);
+    const bool special = pivot[i] != pivot[i] || std::fabs(pivot[i]) == kInfinity;
+    y[i] = special ? pivot[i] : pivot[i] + log_sum / beta;
+  }
+}
+
+// |x| as a share of the largest, which is 1 for those infinite cells where the largest is infinite.
+V share_of(V x, V largest) {
+  const D d;
+  const V size = hn::Abs(x), infinity = hn::Set(d, kInfinity);
+  const V share = hn::IfThenElseZero(hn::Gt(largest, hn::Zero(d)), hn::Div(size, largest));
+  const V among_infinite = hn::IfThenElseZero(hn::Eq(size, infinity), hn::Set(d, 1.0));
+  return hn::IfThenElse(hn::Eq(largest, infinity), among_infinite, share);
+}
+
+// The logarithm of share_of, also where the quotient itself would vanish below f64's range.
+V log_share(V x, V largest, V share) {
+  const D d;
+  const V small = hn::Set(d, 1e-290);
+  const V log_of_share = hn::Log(d, hn::Max(share, small));
+  const auto vanished = hn::Lt(share, small);
+  if (hn::AllFalse(d, vanished)) return log_of_share;
+  const V smallest = hn::Set(d, std::numeric_limits<double>::denorm_min());
+  const V apart = hn::Sub(hn::Log(d, hn::Max(hn::Abs(x), smallest)), hn::Log(d, largest));
+  return hn::IfThenElse(vanished, apart, log_of_share);
+}
+
+V power_of(V logarithm, double exponent) {
+  const D d;
+  const V e = hn::Mul(logarithm, hn::Set(d, exponent));
+  const auto high = hn::Gt(e, hn::Set(d, 709.7)), low = hn::Lt(e, hn::Set(d, -745.2));
+  const V safe = hn::IfThenElse(hn::Or(high, low), hn::Zero(d), e);
+  const V power = hn::IfThenElse(high, hn::Set(d, kInfinity), hn::Exp(d, safe));
+  return hn::IfThenElse(low, hn::Zero(d), power);
+}
+
+void lp_term(int64_t n, const double* x, const double* largest, double p, double* term) {
+  const D d;
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V v = read(x + i, lanes), m = read(largest + i, lanes);
+    const V share = share_of(v, m);
+    V t = share;
+    if (p == 2) {
+      t = hn::Mul(share, share);
+    } else if (p != 1) {
+      t = power_of(log_share(v, m, share), p);
+      t = hn::IfThenElse(hn::Eq(share, hn::Set(d, 1.0)), share, t);
+      t = hn::IfThenElse(hn::Eq(v, hn::Zero(d)), hn::Zero(d), t);
+      t = hn::IfThenElse(hn::And(hn::Eq(m, hn::Set(d, kInfinity)), hn::Ne(share, hn::Set(d, 1.0))),
+                         hn::Zero(d), t);
+    }
+    write(hn::IfThenElse(hn::IsNaN(m), m, t), term + i, lanes);
+  });
+}
+
+void lp_power(int64_t n, const double* x, const double* largest, const double* ratio,
+              double exponent, bool odd, double* power) {
+  const D d;
+  const V one = hn::Set(d, 1.0);
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V v = read(x + i, lanes), m = read(largest + i, lanes), r = read(ratio + i, lanes);
+    const V share = share_of(v, m);
+    const V scaled = hn::Div(share, r);
+    V t = one;
+    if (exponent == 1) {
+      t = scaled;
+    } else if (exponent != 0) {
+      t = power_of(hn::Sub(log_share(v, m, share), hn::Log(d, r)), exponent);
+      t = hn::IfThenElse(hn::Eq(scaled, one), one, t);
+    }
+    // A zero cell has no direction; beside infinite cells finite ones are as good as zero.
+    const auto none = hn::Or(hn::Eq(v, hn::Zero(d)),
+                             hn::And(hn::Eq(m, hn::Set(d, kInfinity)), hn::Ne(share, one)));
+    t = hn::IfThenElse(none, hn::Zero(d), t);
+    if (odd) t = hn::CopySignToAbs(t, v);
+    write(hn::IfThenElse(hn::IsNaN(m), m, t), power + i, lanes);
+  });
+}
+
+const RealKernels kReal = {smooth_term, smooth_weight, smooth_finish, lp_term, lp_power};
+
+template <class T>
+bool wins(T x, T y) {
+  return x == y || (x != x && y != y);
+}
+template <class T>
+void count_winners(int64_t n, const T* x, const T* y, double* count) {
+  for (int64_t i = 0; i < n; ++i) count[i] += wins(x[i], y[i]) ? 1.0 : 0.0;
+}
+template <class T>
+void add_winners(int64_t n, const T* x, const T* y, const T* tangent, T* sum) {
+  for (int64_t i = 0; i < n; ++i) sum[i] += wins(x[i], y[i]) ? tangent[i] : T{0};
+}
+template <class T>
+void share_winners(int64_t n, const T* x, const T* y, const T* share, T* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = wins(x[i], y[i]) ? share[i] : T{0};
+}
+template <class T>
+const WinnerKernels<T> kWinners = {count_winners<T>, add_winners<T>, share_winners<T>};
+
+}  // namespace
+
+const RealKernels* real_kernels() { return &kReal; }
+const WinnerKernels<float>* winner_kernels_f32() { return &kWinners<float>; }
+const WinnerKernels<double>* winner_kernels_f64() { return &kWinners<double>; }
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/per_target.h"
+namespace ndpool {
+NDPOOL_PER_TARGET(RealKernels, real_kernels)
+NDPOOL_PER_TARGET(WinnerKernels<float>, winner_kernels_f32)
+NDPOOL_PER_TARGET(WinnerKernels<double>, winner_kernels_f64)
+}  // namespace ndpool
+#endif
