@@ -1,0 +1,39 @@
+// Each operation on checked arrays. All that can be refused has been; outputs are written here.
+#ifndef NDPOOL_SRC_OPERATIONS_H_
+#define NDPOOL_SRC_OPERATIONS_H_
+
+#include "call.h"
+#include "plan.h"
+
+namespace ndpool {
+
+// forward.cc: separable. Arrays that are not wanted have no data.
+int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& y,
+                        const ArrayArg& argmax, const ArrayArg& index, ndpool_error* error);
+int32_t extreme_jvp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
+                    const ArrayArg& y, const ArrayArg& dy,
+                    ndpool_error* error);  // ties first, last
+int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& y,
+                bool tangent, ndpool_error* error);
+int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const ArrayArg& dx,
+                    ndpool_error* error);
+
+// windows.cc: tap by tap. smooth max, Lp, and max and min under ties all and split.
+int32_t windows_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
+                        const ArrayArg& y, const ArrayArg& dy, ndpool_error* error);
+
+// vjp.cc: gradients scattered to cells, in boxes of at most so many.
+inline constexpr int64_t kBoxElements = 16384;
+int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, const ArrayArg& g,
+                   const ArrayArg& dx, ndpool_error* error);
+int32_t windows_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
+                    const ArrayArg& v, const ArrayArg& dx, ndpool_error* error);
+
+// unpool.cc
+int32_t unpool(const ndpool_unpool_desc& desc, bool vjp, ndpool_const_array from,
+               ndpool_const_array index, ndpool_array to, const ndpool_exec* exec,
+               ndpool_error* error);
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_OPERATIONS_H_

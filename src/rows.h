@@ -1,0 +1,93 @@
+// A box of outputs cut into rows: each task is one row of outputs (a part of it, if it is long) of
+// one or several planes.
+#ifndef NDPOOL_SRC_ROWS_H_
+#define NDPOOL_SRC_ROWS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "layout.h"
+#include "line.h"
+
+namespace ndpool {
+
+struct RowTask {
+  int64_t outer = 0, batch = 0, rows = 1, inner_begin = 0, inner = 1;
+  int64_t across[kMaxPooled]{};  // outputs on the pooled axes but the last
+  Range outputs;                 // on the last
+};
+
+class RowTasks {
+ public:
+  RowTasks() = default;
+  // `target` is the array whose box of outputs is computed.
+  RowTasks(const Space& space, const Bound& target, int64_t rows, int64_t outputs, int64_t inner)
+      : space_(&space), target_(&target), rows_(rows), outputs_(outputs), inner_(inner) {
+    const auto pieces = [](int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; };
+    groups_ = pieces(space.batch, rows);
+    inner_pieces_ = pieces(space.inner, inner);
+    row_pieces_ = pieces(target.box[space.pooled - 1].size(), outputs);
+    total_ = space.outer_total() * groups_ * inner_pieces_ * row_pieces_;
+    for (int level = 0; level + 1 < space.pooled; ++level) total_ *= target.box[level].size();
+  }
+
+  int64_t total() const { return total_; }
+  // Tasks that together move about as much as makes a thread worth its start.
+  int64_t grain() const {
+    return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, rows_ * outputs_ * inner_));
+  }
+
+  RowTask at(int64_t task) const {
+    RowTask t;
+    const int last = space_->pooled - 1;
+    const Range row = target_->box[last];
+    t.outputs.begin = row.begin + task % row_pieces_ * outputs_;
+    t.outputs.end = std::min(row.end, t.outputs.begin + outputs_);
+    task /= row_pieces_;
+    for (int level = last - 1; level >= 0; --level) {
+      const Range box = target_->box[level];
+      t.across[level] = box.begin + task % box.size();
+      task /= box.size();
+    }
+    t.inner_begin = task % inner_pieces_ * inner_;
+    t.inner = std::min(inner_, space_->inner - t.inner_begin);
+    task /= inner_pieces_;
+    t.batch = task % groups_ * rows_;
+    t.rows = std::min(rows_, space_->batch - t.batch);
+    t.outer = task / groups_;
+    return t;
+  }
+
+ private:
+  const Space* space_ = nullptr;
+  const Bound* target_ = nullptr;
+  int64_t rows_ = 1, outputs_ = 1, inner_ = 1;
+  int64_t groups_ = 1, inner_pieces_ = 1, row_pieces_ = 1, total_ = 0;
+};
+
+// The address of a task's first plane in an array, at its first inner element.
+inline char* plane_address(const Space& space, const Bound& array, const RowTask& task) {
+  return outer_address(space, array, task.outer) + task.batch * array.batch +
+         task.inner_begin * array.inner;
+}
+
+// The address of a task's first output in an array of outputs.
+inline char* row_address(const Space& space, const Bound& array, const RowTask& task) {
+  const int last = space.pooled - 1;
+  char* at = plane_address(space, array, task);
+  for (int level = 0; level < last; ++level) {
+    at += (task.across[level] - array.box[level].begin) * array.pooled[level];
+  }
+  return at + (task.outputs.begin - array.box[last].begin) * array.pooled[last];
+}
+
+// The outputs of a task as elements of an array.
+inline Strided row_shape(const Space& space, const Bound& array, const RowTask& task) {
+  return {task.rows,  task.outputs.size(), task.inner, array.batch, array.pooled[space.pooled - 1],
+          array.inner};
+}
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_ROWS_H_
