@@ -1,0 +1,79 @@
+#include "scratch.h"
+
+#include <algorithm>
+
+#include "operations.h"
+#include "reductions.h"
+#include "window_ops.h"
+
+namespace ndpool {
+namespace {
+
+// The larger of a whole cut and a blocked one, each at its largest, with the sums and divisors of a
+// row.
+size_t reduction_bytes(Reduction r, int64_t most_elements) {
+  const int64_t size = static_cast<int64_t>(lane_size(r.lane));
+  const int64_t elements = std::min(most_elements, kBlockSlack * (kBlockBytes / size));
+  const Cut whole{1, elements, 1, elements, false, 1};
+  const int64_t taps = kBlockBytes / size;
+  const Cut blocked{1, 1, 64, std::max(taps, int64_t{64}), true, std::max<int64_t>(1, taps / 64)};
+  size_t bytes = 0;
+  for (const Cut& cut : {whole, blocked}) {
+    r.cut = cut;
+    Arena arena;
+    const Reducer reducer(r, &arena);
+    arena.take(cut.elements, lane_size(r.lane));
+    arena.take(cut.elements, lane_size(r.lane));
+    arena.take<int64_t>(cut.elements);
+    bytes = std::max(bytes, arena.used());
+  }
+  return bytes;
+}
+
+template <class Op>
+size_t window_bytes(const Plan& plan, const Space& space, const Line* lines,
+                    int64_t most_elements) {
+  using T = typename Op::Lane;
+  const int64_t lanes = std::min(most_elements, 2 * kTapLanes);
+  const TapCut cut{lanes, 1, std::min(most_elements, kTapSlack * kTapLanes), false};
+  Arena arena;
+  const Op op(plan, space, lines, cut, &arena);
+  for (int i = 0; i < 4; ++i) arena.take<T>(lanes);
+  arena.take<T>(std::min(most_elements, kBoxElements));
+  return arena.used();
+}
+
+}  // namespace
+
+size_t scratch_bytes(const Plan& plan) {
+  int64_t cells = 1, outputs = 1;
+  for (int64_t size : plan.shape) cells *= size;
+  for (int64_t size : plan.output_shape) outputs *= size;
+  const int64_t most = std::max<int64_t>(64, std::max(cells, outputs));
+  Space space;
+  space.pooled = plan.pooled;
+  Bound none{};
+  none.element = static_cast<int64_t>(type_size(plan.type));
+  Line lines[kMaxPooled];
+  for (int i = 0; i < plan.pooled; ++i) lines[i] = Line(plan.axes[i], false);
+  switch (plan.op) {
+    case NDPOOL_AVG: {
+      const size_t forward = reduction_bytes(sum_reduction(plan, space, none, plan.sum_lane), most);
+      if (!is_float(plan.type)) return forward;
+      const Lane lane = float_lane(plan.type);
+      return std::max(forward, reduction_bytes(transposed_sum(plan, space, none, lane), most));
+    }
+    case NDPOOL_SMOOTH_MAX:
+      return window_bytes<SmoothOp>(plan, space, lines, most);
+    case NDPOOL_LP:
+      return window_bytes<LpOp>(plan, space, lines, most);
+    default: {
+      const size_t forward =
+          reduction_bytes(extreme_reduction(plan, space, none, Keep::first), most);
+      if (!is_float(plan.type)) return forward;
+      return std::max(forward, window_bytes<TiesOp<double>>(plan, space, lines, most));
+    }
+  }
+}
+
+}  // namespace ndpool

@@ -1,0 +1,16 @@
+// How much scratch one thread of any call of a plan can need.
+#ifndef NDPOOL_SRC_SCRATCH_H_
+#define NDPOOL_SRC_SCRATCH_H_
+
+#include <cstddef>
+
+#include "plan.h"
+
+namespace ndpool {
+
+// An upper bound over all operations, layouts and tiles.
+size_t scratch_bytes(const Plan& plan);
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_SCRATCH_H_
