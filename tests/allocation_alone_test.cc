@@ -1,0 +1,145 @@
+// With the caller's scratch and runner a call allocates nothing: not through operator new, not
+// through malloc. A program of its own, because it replaces malloc.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "ndpool/ndpool.hpp"
+
+namespace {
+
+std::atomic<long> g_allocations = 0;
+std::atomic<bool> g_counting = false;
+
+void count() {
+  if (g_counting.load(std::memory_order_relaxed)) {
+    g_allocations.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+// The sanitizers bring an allocator of their own, which must not be replaced.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+#define COUNTS_ALLOCATIONS 1
+
+// glibc's own names for its allocator: replacing malloc this way needs no lookup, which would
+// itself allocate. operator new ends in malloc, so it is counted too.
+extern "C" {
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* old, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+void __libc_free(void* memory);
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+void* malloc(std::size_t size) {
+  count();
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t number, std::size_t size) {
+  count();
+  return __libc_calloc(number, size);
+}
+void* realloc(void* old, std::size_t size) {
+  count();
+  return __libc_realloc(old, size);
+}
+void* memalign(std::size_t alignment, std::size_t size) {
+  count();
+  return __libc_memalign(alignment, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  count();
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
+  count();
+  *memory = __libc_memalign(alignment, size);
+  return *memory == nullptr ? ENOMEM : 0;
+}
+void free(void* memory) { __libc_free(memory); }
+}
+#else
+#define COUNTS_ALLOCATIONS 0
+#endif
+
+namespace {
+
+using ndpool::Exec;
+using ndpool::Plan;
+
+// The allocations of one call.
+template <class Call>
+long allocations_of(Call call) {
+  g_allocations = 0;
+  g_counting = true;
+  call();
+  g_counting = false;
+  return g_allocations;
+}
+
+// Runs a line's problem with the caller's scratch and runner; says how often each call allocated.
+void expect_no_allocation(const std::string& line, int threads) {
+  const Plan plan = Plan::parse(line).value();
+  std::vector<std::byte> scratch(plan.scratch_bytes(threads));
+  const Exec exec = {.threads = threads,
+                     .runner =
+                         [](std::int64_t n, const ndpool::Task& task) {
+                           for (std::int64_t i = 0; i < n; ++i) task(i);
+                         },
+                     .scratch = scratch};
+  const auto outputs = static_cast<std::size_t>(plan.output_count());
+  const std::vector<float> x(static_cast<std::size_t>(plan.input_count()), 1.5F);
+  const std::vector<float> g(outputs, 1.0F);
+  std::vector<float> y(outputs);
+  std::vector<float> dy(outputs);
+  std::vector<float> dx(x.size());
+  bool right = true;
+  EXPECT_EQ(allocations_of([&] { right &= plan.try_forward(x, y, exec).has_value(); }), 0)
+      << "forward of " << line << ", " << threads << " threads";
+  EXPECT_EQ(allocations_of([&] { right &= plan.try_jvp(x, x, y, dy, exec).has_value(); }), 0)
+      << "jvp of " << line << ", " << threads << " threads";
+  EXPECT_EQ(allocations_of([&] { right &= plan.try_vjp(x, g, dx, exec).has_value(); }), 0)
+      << "vjp of " << line << ", " << threads << " threads";
+  const bool one_winner = line.find("ties=") == std::string::npos;
+  if (one_winner && (line.starts_with("max") || line.starts_with("min"))) {
+    ndpool::Compact argmax = plan.make_argmax();
+    std::vector<std::int64_t> index(outputs);
+    EXPECT_EQ(
+        allocations_of([&] { right &= plan.try_forward(x, y, argmax, index, exec).has_value(); }),
+        0)
+        << "forward with argmax of " << line << ", " << threads << " threads";
+    EXPECT_EQ(
+        allocations_of([&] { right &= plan.try_vjp_argmax(argmax, g, dx, exec).has_value(); }), 0)
+        << "vjp from argmax of " << line << ", " << threads << " threads";
+  }
+  EXPECT_TRUE(right) << line;
+}
+
+TEST(Allocation, TheCounterCounts) {
+  if (!COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer's allocator is not replaced";
+  EXPECT_GT(allocations_of([] { std::free(std::malloc(10)); }), 0);
+  EXPECT_GT(allocations_of([] { ::operator delete(::operator new(10)); }), 0);
+}
+
+TEST(Allocation, CallsWithTheCallersScratchAndRunnerAllocateNothing) {
+  if (!COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer's allocator is not replaced";
+  for (const char* line :
+       {"max f32 3x4x30x30 w2x2", "max f32 3x4x30x30 w3x3 s2 p1 ceil", "min f32 4x60x60 w31x31 s1",
+        "avg f32 3x4x30x30 w3x3 s2 p1", "avg f32 2x60x60 w25x25 s1 p12 nopad",
+        "smooth f32 3x4x30x30 w3x3 s2 p1", "lp f32 3x4x30x30 w3x3 s2 p=3",
+        "max f32 3x30x30x4 w2x2 axes=1,2", "avg f32 6x30x30 a7x7",
+        "max f32 6x30x30 global axes=1,2", "avg f32 6x30x30 global axes=0,1,2",
+        "max f32 4x5x6x7x8 w2x2x2x2x2 s1", "max f32 8x20x20 w3x3 d2 ties=split"}) {
+    for (const int threads : {1, 3}) expect_no_allocation(line, threads);
+  }
+}
+
+}  // namespace

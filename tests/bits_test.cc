@@ -1,0 +1,194 @@
+// The same bits whatever the number of threads, the SIMD target and the memory layout, on arrays
+// large enough to be cut into chunks and windows long enough to be reduced in blocks.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ndpool/ndpool.h"
+#include "src/problem.h"
+#include "tests/support/check_average.h"
+#include "tests/support/dispatch.h"
+#include "tests/support/random_problem.h"
+#include "tests/support/results.h"
+
+namespace ndpool::test {
+namespace {
+
+// Geometries without operation and type.
+const std::vector<std::string>& geometries() {
+  static const std::vector<std::string> lines = {"3x5x61x67 w3x3 s2 p1",
+                                                 "2x5x64x96 w2x2",
+                                                 "2x3x50x60 w5x4 s1x2 p2x1 ceil",
+                                                 "2x45x50 w40x33 s1x2 p15x16",
+                                                 "4x90x100 w1x40 s1x3 p0x20",
+                                                 "90x100x4 w40x1 s3x1 axes=0,1",
+                                                 "7000 w3001 s9",
+                                                 "5500x2 w3100 s11 axes=0 p1000",
+                                                 "2x6000 w37 s1 d13 p200",
+                                                 "3x20000 global axes=1",
+                                                 "12000x4 global axes=0",
+                                                 "6x40x50x7 global axes=1,2",
+                                                 "40x5x60 global axes=0,2",
+                                                 "4x60x70 a7x9",
+                                                 "5003x3 a2x* axes=0,1",
+                                                 "3x9x17x19x5 w3x3x3 s1x2x1 p1 axes=1,2,3",
+                                                 "6x7x8x9x10 w2x3x2x3x2 s1",
+                                                 "2x3x4x5x6x7 w2 s2 p1 axes=0,2,5 ceil",
+                                                 "150x160 w31x31 s7 d2 p30",
+                                                 "64x1x33x3 w3 s1 p1 axes=0"};
+  return lines;
+}
+
+struct Case {
+  Problem problem;
+  Setting setting;
+  std::string name;
+};
+
+const char* memory_name(Memory memory) {
+  switch (memory) {
+    case Memory::row_major:
+      return "row-major";
+    case Memory::column_major:
+      return "column-major";
+    case Memory::rotated:
+      return "axis 1 innermost";
+    case Memory::reversed:
+      return "reversed";
+    case Memory::gaps:
+      return "gaps";
+    default:
+      return "random";
+  }
+}
+
+Case make_case(const Problem& problem, const std::string& target, int32_t threads, bool backwards,
+               Memory memory) {
+  Case result{problem, {}, {}};
+  result.problem.target = target;
+  result.setting.threads = threads;
+  result.setting.backwards = backwards;
+  result.setting.memory = memory;
+  result.name = target + ", " + std::to_string(threads) + " threads, " + memory_name(memory);
+  return result;
+}
+
+// Settings that must agree with the first: every thread count, every layout, and, where the promise
+// says so, every target with some of both.
+std::vector<Case> cases(const Problem& problem) {
+  constexpr Memory kMemories[] = {Memory::row_major, Memory::column_major, Memory::rotated,
+                                  Memory::reversed, Memory::gaps};
+  constexpr int32_t kThreads[] = {1, 2, 3, 7};
+  std::vector<Case> list = {make_case(problem, targets()[0], 1, false, Memory::row_major)};
+  for (const int32_t threads : {2, 3, 7}) {
+    list.push_back(make_case(problem, targets()[0], threads, threads == 3, Memory::row_major));
+  }
+  for (size_t i = 1; i < 5; ++i) {
+    list.push_back(make_case(problem, targets()[0], kThreads[(i + 1) % 4], false, kMemories[i]));
+  }
+  if (is_smooth(problem)) return list;
+  for (size_t t = 1; t < targets().size(); ++t) {
+    list.push_back(make_case(problem, targets()[t], 1, false, Memory::row_major));
+    list.push_back(make_case(problem, targets()[t], kThreads[t % 4], true, kMemories[1 + t % 4]));
+  }
+  return list;
+}
+
+template <class T>
+Results<T> solve(const Case& c, const Inputs<T>& inputs, const Shape& in, const Shape& out) {
+  ndpool_error error = {};
+  const PlanPtr plan = make_plan(c.problem, &error);
+  if (!plan) throw Mismatch(std::string("refused: ") + error.message);
+  Engine engine(c.problem, plan.get(), c.setting, 1);
+  return run_all(c.problem, &engine, inputs, in, out);
+}
+
+void check_problem(const Problem& problem) {
+  ndpool_error error = {};
+  const PlanPtr plan = make_plan(problem, &error);
+  ASSERT_NE(plan, nullptr) << to_line(problem) << "\n" << error.message;
+  Shape out(problem.shape.size());
+  ndpool_plan_output_shape(plan.get(), out.data());
+  with_type(problem.type, [&]<class T>(T) {
+    Rng rng(problem.seed);
+    DataRange range = average_range(problem.type);
+    range.finite = rng.percent(60);
+    const Inputs<T> inputs = random_inputs<T>(&rng, problem.type, problem.shape, out, range);
+    Results<T> first;
+    std::string first_name;
+    for (const Case& c : cases(problem)) {
+      try {
+        Results<T> results = solve(c, inputs, problem.shape, out);
+        if (first_name.empty()) {
+          first = std::move(results);
+          first_name = c.name;
+          continue;
+        }
+        expect_same_results(results, first);
+      } catch (const Mismatch& mismatch) {
+        ADD_FAILURE() << to_line(problem) << "\n"
+                      << c.name << " (as engine) and " << first_name << " (as spec):\n"
+                      << mismatch.what();
+        return;
+      }
+    }
+  });
+}
+
+// Every geometry with `rounds` types and policies of one operation.
+void run(const std::string& op, const std::vector<std::string>& types,
+         const std::vector<std::string>& policies, size_t rounds) {
+  const uint64_t base = environment_number("NDPOOL_TEST_SEED", 1);
+  size_t number = 0;
+  for (const std::string& geometry : geometries()) {
+    for (size_t round = 0; round < rounds; ++round, ++number) {
+      const std::string line = op + " " + types[number % types.size()] + " " + geometry + " " +
+                               policies[number % policies.size()] +
+                               " empty=identity seed=" + std::to_string(base * 1000 + number);
+      const ParsedProblem parsed = parse_problem(line);
+      ASSERT_TRUE(parsed) << line << "\n" << parsed.error.message;
+      check_problem(parsed.problem);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+const std::vector<std::string>& all_types() {
+  static const std::vector<std::string> types = {"f32", "f64", "f16", "bf16", "i8",  "u8",  "i16",
+                                                 "u16", "i32", "u32", "i64",  "u64", "bool"};
+  return types;
+}
+
+const std::vector<std::string>& floats() {
+  static const std::vector<std::string> types = {"f32", "f16", "f64", "bf16"};
+  return types;
+}
+
+TEST(Bits, MaxIsTheSameOnEveryTargetLayoutAndThreadCount) {
+  run("max", all_types(), {"ties=first", "ties=last", "ties=all", "ties=split"}, 2);
+}
+
+TEST(Bits, MinIsTheSameOnEveryTargetLayoutAndThreadCount) {
+  run("min", all_types(), {"ties=last", "ties=first", "ties=split", "ties=all"}, 2);
+}
+
+TEST(Bits, AveragesOfFloatsAreTheSameOnEveryTargetLayoutAndThreadCount) {
+  run("avg", floats(), {"", "nopad", "divisor=7"}, 2);
+}
+
+TEST(Bits, AveragesOfIntegersAreTheSameOnEveryTargetLayoutAndThreadCount) {
+  run("avg", {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"}, {"", "divisor=-3"}, 1);
+}
+
+TEST(Bits, SmoothMaxIsTheSameOnOneTargetForEveryLayoutAndThreadCount) {
+  run("smooth", floats(), {"beta=0.7", "nopad mean", "beta=-2"}, 1);
+}
+
+TEST(Bits, LpIsTheSameOnOneTargetForEveryLayoutAndThreadCount) {
+  run("lp", floats(), {"p=3", "p=2", "p=0.5", "p=inf"}, 1);
+}
+
+}  // namespace
+}  // namespace ndpool::test
