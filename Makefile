@@ -1,0 +1,74 @@
+# A thin front: sets the machine up, then calls the presets of CMakePresets.json.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+N ?= 2000000
+say = @echo "ndpool: $(1)"
+
+# GCC 12's thread sanitizer fails on kernels that randomise addresses more than it expects.
+fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test demo lint format dev asan tsan release soak test-aarch64 clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
+
+setup: ## install what is missing (Debian packages); nothing is called when nothing is missing
+	@tools/setup build lint
+
+test: setup ## everything: lint, tests, tests under asan+ubsan, runner tests under tsan
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory dev
+	@$(MAKE) --no-print-directory asan
+	@$(MAKE) --no-print-directory tsan
+	$(call say,all tests passed)
+
+demo: ## build and run the demonstration
+	@tools/setup build
+	$(call say,building the demonstration)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target example_demo
+	$(call say,running examples/demo.cc)
+	@build/release/examples/demo
+
+lint: ## check format (clang-format) and code (clang-tidy); remembers what has passed
+	@tools/setup build lint
+	@JOBS=$(JOBS) tools/lint
+
+format: ## rewrite all C and C++ files in the project's format
+	@tools/setup lint
+	@tools/list-sources | xargs clang-format-19 -i
+
+# build-and-test PRESET,COMMAND PREFIX
+define build-and-test
+	$(call say,building the $(1) preset)
+	@cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+	@cmake --build --preset $(1) --parallel $(JOBS)
+	$(call say,running the $(1) tests)
+	@$(2) ctest --preset $(1) --parallel $(JOBS)
+endef
+
+dev asan tsan: | build ## build and test one preset
+	$(call build-and-test,$@,$(if $(filter tsan,$@),$(fixed_addresses)))
+
+release: | build ## build the library as users do
+	$(call say,building the release preset)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --parallel $(JOBS)
+
+soak: | build ## compare engine and definition on N random problems: make soak N=10000000
+	@tools/setup build
+	$(call say,comparing engine and definition on $(N) random problems)
+	@cmake --preset release -DNDPOOL_TEST_PROBLEMS=$(N) >/dev/null
+	@cmake --build --preset release --parallel $(JOBS)
+	@ctest --preset release --tests-regex '^Differential' --timeout 1000000 --parallel $(JOBS)
+
+test-aarch64: | build ## the tests on 64-bit Arm: cross compiler and qemu
+	@tools/setup build aarch64
+	@tools/sysroot-aarch64
+	$(call build-and-test,aarch64)
+
+clean: ## remove everything that was built
+	rm -rf build
+
+build:
+	@mkdir -p build

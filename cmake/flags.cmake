@@ -1,0 +1,23 @@
+# ndpool_flags: how everything in this repository is compiled. Nothing here reaches a consumer.
+add_library(ndpool_flags INTERFACE)
+target_compile_features(ndpool_flags INTERFACE cxx_std_20)
+
+# Results are promised to the bit: a fused multiply-add or a reordered sum would change them.
+target_compile_options(ndpool_flags INTERFACE
+  -ffp-contract=off -fno-math-errno
+  -Wall -Wextra -Wpedantic -Wshadow -Wno-psabi
+  $<$<BOOL:${NDPOOL_WERROR}>:-Werror>)
+
+# Passed to tests too, so that they see the same list of targets as the kernels.
+if(NDPOOL_DISABLED_TARGETS)
+  target_compile_definitions(ndpool_flags INTERFACE
+    "HWY_DISABLED_TARGETS=(${NDPOOL_DISABLED_TARGETS})")
+endif()
+
+if(NDPOOL_SANITIZE)
+  # Directory-wide, because every program that loads the library needs the runtime as well. GCC sees
+  # uninitialised values that are not there once the checks have been woven in.
+  add_compile_options(-fsanitize=${NDPOOL_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+  add_link_options(-fsanitize=${NDPOOL_SANITIZE})
+endif()
