@@ -100,7 +100,7 @@ class ExtremeJob : public Job {
   void each_winner(const RowTask& task, const Bound& target, const Block& block, F f) const {
     WinnerRow winners(plan_, task.across);
     const Strided shape = row_shape(space_, target, task);
-    int64_t position[kMaxPooled];
+    int64_t position[kMaxPooled]{};
     for (int64_t p = 0; p < shape.positions; ++p) {
       winners.enter_output(task.outputs.begin + p);
       if (!winners.has_cells()) continue;

@@ -28,9 +28,9 @@ void Reduction::choose_cut(int64_t outputs) {
     // One output at a time; its taps, packed, in blocks of a power of two.
     cut.blocked = true;
     cut.inner = std::min<int64_t>(space->inner, 64);
-    cut.block_taps = int64_t{1} << (std::bit_width(static_cast<uint64_t>(most / cut.inner)) - 1);
-    cut.block_taps = std::min<int64_t>(
-        cut.block_taps, int64_t{1} << std::bit_width(static_cast<uint64_t>(line.taps() - 1)));
+    cut.block_taps =
+        static_cast<int64_t>(std::min(std::bit_floor(static_cast<uint64_t>(most / cut.inner)),
+                                      std::bit_ceil(static_cast<uint64_t>(line.taps()))));
     cut.elements = cut.block_taps * cut.inner;
     return;
   }

@@ -122,6 +122,7 @@ constexpr Entry kTable[] = {
      "count the cells of the output's pooled axes in row-major order"},
     {NDPOOL_BAD_ARGUMENT,
      "axis @ is not pooled, but has size {0} in y and {1} in the output; they must agree"},
+    {NDPOOL_BAD_ARGUMENT, "unpool has no tiles: it computes the whole array; leave tile out"},
 };
 
 // Appends to a text of fixed size; what does not fit is cut off.

@@ -60,6 +60,7 @@ enum class Message : uint8_t {
   bad_argmax,
   bad_index,
   unpool_shape,
+  unpool_tile,
 };
 
 // Fills *error (which may be nullptr) and returns the message's code.

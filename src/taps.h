@@ -72,6 +72,7 @@ class TapWalk {
     count_ = count;
     row_ = 0;
     each_row(0, across, backwards, f);
+    sources_ = nullptr;
   }
 
  private:

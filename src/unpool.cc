@@ -13,25 +13,33 @@
 namespace ndpool {
 namespace {
 
-// Walks the elements of one box in row-major order with several arrays side by side.
-struct Walk {
-  std::vector<int64_t> size;
-  std::vector<std::vector<int64_t>> strides;  // by array, then axis
-  std::vector<int64_t> at;
-  int64_t total = 1;
-
-  explicit Walk(std::vector<int64_t> sizes) : size(std::move(sizes)), at(size.size(), 0) {
-    for (int64_t n : size) total *= n;
+// Walks the elements of one box in row-major order, with the byte offset of each in several arrays.
+class Walk {
+ public:
+  Walk(std::vector<int64_t> size, std::vector<std::vector<int64_t>> strides)
+      : size_(std::move(size)),
+        strides_(std::move(strides)),
+        at_(size_.size(), 0),
+        offset_(strides_.size(), 0) {
+    for (int64_t n : size_) total_ *= n;
   }
-  // Steps all offsets to the next element.
-  void next(int64_t* offsets) {
-    for (size_t axis = size.size(); axis-- > 0;) {
-      for (size_t i = 0; i < strides.size(); ++i) offsets[i] += strides[i][axis];
-      if (++at[axis] < size[axis]) return;
-      for (size_t i = 0; i < strides.size(); ++i) offsets[i] -= strides[i][axis] * size[axis];
-      at[axis] = 0;
+
+  int64_t total() const { return total_; }
+  int64_t offset(size_t array) const { return offset_[array]; }
+  void next() {
+    for (size_t axis = size_.size(); axis-- > 0;) {
+      for (size_t i = 0; i < strides_.size(); ++i) offset_[i] += strides_[i][axis];
+      if (++at_[axis] < size_[axis]) return;
+      for (size_t i = 0; i < strides_.size(); ++i) offset_[i] -= strides_[i][axis] * size_[axis];
+      at_[axis] = 0;
     }
   }
+
+ private:
+  std::vector<int64_t> size_;
+  std::vector<std::vector<int64_t>> strides_;  // by array, then axis
+  std::vector<int64_t> at_, offset_;
+  int64_t total_ = 1;
 };
 
 struct Unpool {
@@ -110,6 +118,7 @@ int32_t unpool(const ndpool_unpool_desc& desc, bool vjp, ndpool_const_array from
   Unpool u;
   Exec exec;
   if (int32_t code = resolve_exec(given, &exec, error)) return code;
+  if (given && given->tile) return fail(error, Message::unpool_tile);
   if (int32_t code = read_desc(desc, &u, error)) return code;
   const size_t rank = u.y_shape.size();
   const Box y_box{nullptr, u.y_shape.data()}, out_box{nullptr, u.out_shape.data()};
@@ -133,11 +142,9 @@ int32_t unpool(const ndpool_unpool_desc& desc, bool vjp, ndpool_const_array from
     return value;
   };
 
-  Walk check(u.y_shape);
-  check.strides = {index_strides};
-  int64_t offsets[3] = {};
-  for (int64_t i = 0; i < check.total; ++i, check.next(offsets)) {
-    const int64_t value = index_at(offsets[0]);
+  Walk check(u.y_shape, {index_strides});
+  for (int64_t i = 0; i < check.total(); ++i, check.next()) {
+    const int64_t value = index_at(check.offset(0));
     if (value < 0 || value >= u.plane) {
       return fail(error, Message::bad_index, -1, {value, i, u.plane});
     }
@@ -158,50 +165,52 @@ int32_t unpool(const ndpool_unpool_desc& desc, bool vjp, ndpool_const_array from
   for (size_t axis = 0; axis < rank; ++axis) {
     (u.pooled[axis] ? inside : planes)[axis] = u.y_shape[axis];
   }
-  Walk outer(planes);
-  outer.strides = {y_strides, index_strides, out_strides};
+  Walk outer(planes, {y_strides, index_strides, out_strides});
   std::unique_ptr<uint8_t[]> taken;
   if (vjp) {
     taken.reset(new (std::nothrow) uint8_t[static_cast<size_t>(u.plane / 8 + 1)]);
     if (!taken) return fail(error, Message::no_memory, -1, {u.plane / 8 + 1});
   } else {
-    Walk all(u.out_shape);
-    all.strides = {out_strides};
-    char* out = static_cast<char*>(to.data);
-    int64_t at[1] = {};
-    for (int64_t i = 0; i < all.total; ++i, all.next(at)) std::memset(out + at[0], 0, u.element);
+    Walk all(u.out_shape, {out_strides});
+    for (int64_t i = 0; i < all.total(); ++i, all.next()) {
+      std::memset(static_cast<char*>(to.data) + all.offset(0), 0, u.element);
+    }
   }
-  int64_t base[3] = {};
-  for (int64_t plane = 0; plane < outer.total; ++plane, outer.next(base)) {
+  for (int64_t plane = 0; plane < outer.total(); ++plane, outer.next()) {
     if (exec.cancelled && exec.cancelled(exec.cancelled_context) != 0) {
       return fail(error, Message::cancelled);
     }
-    Walk inner(inside);
-    inner.strides = {y_strides, index_strides};
-    int64_t at[2] = {base[0], base[1]};
+    const int64_t y_base = outer.offset(0), index_base = outer.offset(1);
+    const int64_t out_base = outer.offset(2);
     if (!vjp) {
-      for (int64_t i = 0; i < inner.total; ++i, inner.next(at)) {
-        std::memcpy(static_cast<char*>(to.data) + base[2] + cell_offset(index_at(at[1])),
-                    static_cast<const char*>(from.data) + at[0], u.element);
+      Walk inner(inside, {y_strides, index_strides});
+      for (int64_t i = 0; i < inner.total(); ++i, inner.next()) {
+        const int64_t cell = cell_offset(index_at(index_base + inner.offset(1)));
+        std::memcpy(static_cast<char*>(to.data) + out_base + cell,
+                    static_cast<const char*>(from.data) + y_base + inner.offset(0), u.element);
       }
       continue;
     }
     // From the last value to the first: the first to ask for a cell is the one that stayed there.
     std::memset(taken.get(), 0, static_cast<size_t>(u.plane / 8 + 1));
+    std::vector<int64_t> y_back = y_strides, index_back = index_strides;
+    int64_t y_last = y_base, index_last = index_base;
     for (size_t axis = 0; axis < rank; ++axis) {
-      at[0] += y_strides[axis] * (inside[axis] - 1);
-      at[1] += index_strides[axis] * (inside[axis] - 1);
-      for (auto& strides : inner.strides) strides[axis] = -strides[axis];
+      y_last += y_strides[axis] * (inside[axis] - 1);
+      index_last += index_strides[axis] * (inside[axis] - 1);
+      y_back[axis] = -y_strides[axis];
+      index_back[axis] = -index_strides[axis];
     }
-    for (int64_t i = 0; i < inner.total; ++i, inner.next(at)) {
-      const int64_t flat = index_at(at[1]);
+    Walk inner(inside, {y_back, index_back});
+    for (int64_t i = 0; i < inner.total(); ++i, inner.next()) {
+      const int64_t flat = index_at(index_last + inner.offset(1));
       uint8_t& byte = taken[static_cast<size_t>(flat / 8)];
       const uint8_t bit = static_cast<uint8_t>(1 << flat % 8);
-      char* dy = static_cast<char*>(to.data) + at[0];
+      char* dy = static_cast<char*>(to.data) + y_last + inner.offset(0);
       if (byte & bit) {
         std::memset(dy, 0, u.element);
       } else {
-        std::memcpy(dy, static_cast<const char*>(from.data) + base[2] + cell_offset(flat),
+        std::memcpy(dy, static_cast<const char*>(from.data) + out_base + cell_offset(flat),
                     u.element);
       }
       byte = static_cast<uint8_t>(byte | bit);

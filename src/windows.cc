@@ -60,9 +60,10 @@ class WindowJob : public Job {
 };
 
 template <class Op>
-int32_t run(const Plan& plan, const Exec& exec, const Space& space, const Bound& x, const Bound* dx,
-            const Bound* y, const Bound* dy, ndpool_error* error) {
-  WindowJob<Op> job(plan, space, x, y ? *y : *dy);
+int32_t run(const Plan& plan, const Exec& exec, const Space& space, const Bound& x,
+            const Bound& target, const Bound* dx, const Bound* y, const Bound* dy,
+            ndpool_error* error) {
+  WindowJob<Op> job(plan, space, x, target);
   job.y = y;
   job.dx = dx;
   job.dy = dy;
@@ -86,7 +87,8 @@ int32_t windows_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
                   : plan.op == NDPOOL_LP       ? run<LpOp>
                   : plan.type == NDPOOL_F64    ? run<TiesOp<double>>
                                                : run<TiesOp<float>>;
-  return go(plan, exec, space, bound[0], array(at_dx), array(at_y), array(at_dy), error);
+  return go(plan, exec, space, bound[0], bound[count - 1], array(at_dx), array(at_y), array(at_dy),
+            error);
 }
 
 }  // namespace ndpool

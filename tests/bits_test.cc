@@ -8,6 +8,7 @@
 
 #include "ndpool/ndpool.h"
 #include "src/problem.h"
+#include "tests/support/bridge.h"
 #include "tests/support/check_average.h"
 #include "tests/support/dispatch.h"
 #include "tests/support/random_problem.h"
@@ -24,8 +25,8 @@ const std::vector<std::string>& geometries() {
                                                  "2x45x50 w40x33 s1x2 p15x16",
                                                  "4x90x100 w1x40 s1x3 p0x20",
                                                  "90x100x4 w40x1 s3x1 axes=0,1",
-                                                 "7000 w3001 s9",
-                                                 "5500x2 w3100 s11 axes=0 p1000",
+                                                 "7000 w3001 s97",
+                                                 "5500x2 w3100 s211 axes=0 p1000",
                                                  "2x6000 w37 s1 d13 p200",
                                                  "3x20000 global axes=1",
                                                  "12000x4 global axes=0",
@@ -149,6 +150,10 @@ void run(const std::string& op, const std::vector<std::string>& types,
                                " empty=identity seed=" + std::to_string(base * 1000 + number);
       const ParsedProblem parsed = parse_problem(line);
       ASSERT_TRUE(parsed) << line << "\n" << parsed.error.message;
+      // Exponentials and powers of every tap take long, and smaller problems take the same paths.
+      const spec::Pool pool = to_pool(parsed.problem);
+      const double work = work_of(spec::make_layout(pool, parsed.problem.shape));
+      if (is_smooth(parsed.problem) && work > 1.5e6) continue;
       check_problem(parsed.problem);
       if (testing::Test::HasFailure()) return;
     }
@@ -179,7 +184,7 @@ TEST(Bits, AveragesOfFloatsAreTheSameOnEveryTargetLayoutAndThreadCount) {
 }
 
 TEST(Bits, AveragesOfIntegersAreTheSameOnEveryTargetLayoutAndThreadCount) {
-  run("avg", {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"}, {"", "divisor=-3"}, 1);
+  run("avg", {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"}, {"", "divisor=-3"}, 3);
 }
 
 TEST(Bits, SmoothMaxIsTheSameOnOneTargetForEveryLayoutAndThreadCount) {

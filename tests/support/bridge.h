@@ -71,14 +71,14 @@ inline int32_t output_type(const Problem& problem) {
 }
 
 // Whether the operation exists for these types: avg not for bool, smooth max and Lp for floats
-// only; another type of result for averages of integers only: a float, or an integer as wide or
+// only; another type of result for averages only: a float, or, for integers, an integer as wide or
 // wider.
 inline bool types_exist(const Problem& problem) {
   const int32_t out = output_type(problem);
   if (problem.op == NDPOOL_AVG) {
     if (problem.type == NDPOOL_BOOL || out == NDPOOL_BOOL) return false;
     if (out == problem.type) return true;
-    if (is_float(problem.type)) return false;
+    if (is_float(problem.type)) return is_float(out);
     return is_float(out) || ndpool_type_size(out) >= ndpool_type_size(problem.type);
   }
   if (out != problem.type) return false;

@@ -25,8 +25,9 @@ struct LpErrors {
   std::vector<Real> curve;  // of (|x|/y)^(p-2)
   bool promised = true;     // false: a ratio or y leaves the range of the accumulator
 
-  // A power r^q is off by |q| times the relative error of r, and by |q*log r| roundings, because
-  // powers are exponentials of logarithms.
+  // A power r^q is off by |q| times the relative error of r, and, because powers are exponentials
+  // of logarithms, by |q*log r| times the error of the logarithm and of its product with q: an ULP
+  // each.
   template <class Exact>
   void look(const Check& c, const spec::Window& window, const spec::LpWindow<Exact>& lp) {
     const Real eps = ulp(c.type(), 1);
@@ -45,7 +46,7 @@ struct LpErrors {
       const Real ratio = static_cast<Real>(lp.ratios[i]);
       if (!(ratio > 0)) continue;
       if (ratio < smallest_normal && q != 0) promised = false;
-      const Real off = y + (2 + std::fabs(std::log(ratio))) * eps;
+      const Real off = y + 2 * (1 + std::fabs(std::log(ratio))) * eps;
       slope[i] = std::fabs(q) * off + 4 * eps;
       curve[i] = std::fabs(q2) * off + 4 * eps;
     }
@@ -91,6 +92,7 @@ DerivativeTolerances lp_tolerances(const Check& c, const Array<Exact>& x, const 
     }
     if (!off.promised || jvp_scale > largest_sum(type)) spec::at(t.jvp, output) = kAnything;
 
+    const Real value = static_cast<Real>(lp.y);
     const Real factor = flat || lp.infinite || lp.y == 0
                             ? 0
                             : gradient * std::fabs(p - 1) / static_cast<Real>(lp.y);
@@ -115,7 +117,8 @@ DerivativeTolerances lp_tolerances(const Check& c, const Array<Exact>& x, const 
       spec::at(t.hvp, place) +=
           factor * (own * (off.curve[i] + common) + slope * along_off +
                     slope * along * (off.slope[i] + common)) +
-          6 * tiny * (1 + power + own + slope * along + factor * (1 + moved + along));
+          6 * tiny *
+              (1 + power + (1 + 1 / value) * (own + slope * along) + factor * (1 + moved + along));
     }
   };
   spec::for_each_lp(c.pool, c.layout, x, true, visit);

@@ -80,6 +80,9 @@ class ProblemSource {
     if (floats_only || rng_.percent(60)) {
       problem->type =
           rng_.pick<int32_t>({NDPOOL_F16, NDPOOL_BF16, NDPOOL_F32, NDPOOL_F32, NDPOOL_F64});
+      if (problem->op == NDPOOL_AVG && rng_.percent(15)) {
+        problem->out_type = static_cast<int32_t>(rng_.between(NDPOOL_F16, NDPOOL_F64));
+      }
       return;
     }
     problem->type = static_cast<int32_t>(

@@ -225,7 +225,7 @@ Array<T> adaptive_lp_pool(const Array<T>& x, Pool pool) {
 // Each y to its index, zeros elsewhere. output_shape is the full shape; indices run over axes.
 template <class T>
 Array<T> max_unpool(const Array<T>& y, const Array<std::int64_t>& index, Ints output_shape,
-                    Ints axes) {
+                    const Ints& axes) {
   if (index.shape() != y.shape()) {
     throw PoolError(Error{Status::bad_array,
                           -1,
