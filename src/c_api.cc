@@ -226,7 +226,7 @@ int32_t ndpool_forward(const ndpool_plan* plan, ndpool_const_array x, ndpool_arr
       case NDPOOL_MIN:
         return ndpool::extreme_forward(p, call.exec, ax, ay, aa, ai, error);
       case NDPOOL_AVG:
-        return ndpool::average(p, call.exec, ax, ay, false, error);
+        return ndpool::average(p, call.exec, ax, ay, {}, {}, error);
       default:
         return ndpool::windows_forward(p, call.exec, ax, {}, ay, {}, error);
     }
@@ -250,11 +250,8 @@ int32_t ndpool_jvp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_a
     if (int32_t code = call.check(error)) return code;
     if (call.nothing_to_do(boxes.y)) return NDPOOL_OK;
     switch (p.op) {
-      case NDPOOL_AVG: {
-        const int32_t code =
-            ay.data ? ndpool::average(p, call.exec, ax, ay, false, error) : NDPOOL_OK;
-        return code ? code : ndpool::average(p, call.exec, adx, ady, true, error);
-      }
+      case NDPOOL_AVG:
+        return ndpool::average(p, call.exec, ax, ay, adx, ady, error);
       case NDPOOL_MAX:
       case NDPOOL_MIN:
         if (p.ties == NDPOOL_TIES_FIRST || p.ties == NDPOOL_TIES_LAST) {
@@ -283,6 +280,10 @@ int32_t ndpool_vjp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_a
     if (int32_t code = call.check(error)) return code;
     if (call.nothing_to_do(boxes.dx)) return NDPOOL_OK;
     if (linear) return ndpool::average_vjp(p, call.exec, ag, adx, error);
+    const bool extreme = p.op == NDPOOL_MAX || p.op == NDPOOL_MIN;
+    if (extreme && (p.ties == NDPOOL_TIES_FIRST || p.ties == NDPOOL_TIES_LAST)) {
+      return ndpool::winner_vjp(p, call.exec, ax, ag, adx, error);
+    }
     return ndpool::windows_vjp(p, call.exec, ax, ag, {}, adx, error);
   });
 }

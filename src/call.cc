@@ -64,6 +64,7 @@ bool reach_of(int rank, const ArrayArg& a, Reach* reach, int* axis) {
   for (*axis = rank - 1; *axis >= 0; --*axis) {
     const int64_t stride = a.strides ? a.strides[*axis] : row_major;
     row_major *= a.size[*axis];
+    if (a.size[*axis] == 1) continue;
     int64_t span = 0;
     if (stride == INT64_MIN || __builtin_mul_overflow(stride, a.size[*axis] - 1, &span))
       return false;
@@ -103,14 +104,10 @@ bool overlaps_itself(int rank, const ArrayArg& a, int* axis) {
 }  // namespace
 
 int32_t resolve_exec(const ndpool_exec* given, Exec* exec, ndpool_error* error) {
-  exec->runner = default_runner();
   exec->threads = 0;
   if (given) {
-    if (given->runner) {
-      if (!given->runner->parallel_for) {
-        return fail(error, Message::null_pointer, -1, {}, "the runner's parallel_for");
-      }
-      exec->runner = {given->runner->context, given->runner->parallel_for};
+    if (given->runner && !given->runner->parallel_for) {
+      return fail(error, Message::null_pointer, -1, {}, "the runner's parallel_for");
     }
     if (given->threads < 0 || given->threads > kMaxThreads) {
       return fail(error, Message::bad_threads, -1, {given->threads, kMaxThreads});
@@ -122,6 +119,10 @@ int32_t resolve_exec(const ndpool_exec* given, Exec* exec, ndpool_error* error) 
     exec->cancelled_context = given->cancelled_context;
   }
   if (exec->threads == 0) exec->threads = get_num_threads();
+  exec->runner = default_runner(exec->threads);
+  if (given && given->runner) {
+    exec->runner = {given->runner->context, given->runner->parallel_for};
+  }
   return NDPOOL_OK;
 }
 
@@ -168,8 +169,8 @@ int32_t check_arrays(int rank, const NamedArray* arrays, int count, ndpool_error
     if (!a.data) return fail(error, Message::null_pointer, -1, {}, arrays[i].name);
     int axis = 0;
     if (!reach_of(rank, a, &reach[i], &axis)) {
-      return fail(error, Message::stride_overflow, axis, {a.strides[axis], a.size[axis]},
-                  arrays[i].name);
+      const int64_t stride = a.strides ? a.strides[axis] : a.element;
+      return fail(error, Message::stride_overflow, axis, {stride, a.size[axis]}, arrays[i].name);
     }
     if (arrays[i].output && overlaps_itself(rank, a, &axis)) {
       return fail(error, Message::output_overlaps_itself, axis, {a.strides[axis], a.size[axis]},
@@ -206,22 +207,23 @@ void work_on(void* arg, int64_t i) {
 
 }  // namespace
 
-int32_t run_job(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
-                ndpool_error* error) {
-  if (tasks <= 0) return NDPOOL_OK;
+Reservation::~Reservation() { std::free(owned_); }
+
+int32_t Reservation::make(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
+                          ndpool_error* error) {
   Arena counting;
   job.work(&counting, nullptr);
-  const size_t each = counting.used();
+  each_ = counting.used();
+  tasks_ = tasks;
   const int64_t useful = (tasks + grain - 1) / grain;
-  const int64_t threads = std::min<int64_t>(exec.threads, useful);
-  // A few ranges per thread, so that a slow one does not keep the others waiting.
-  const int64_t step = std::max<int64_t>(grain, tasks / (threads * 8));
-  TaskQueue queue(tasks, threads == 1 && !exec.cancelled ? tasks : step, exec);
+  threads_ = std::max<int64_t>(1, std::min<int64_t>(exec.threads, useful));
+  // A few ranges per thread, so that a slow one does not keep the others waiting; who may cancel is
+  // asked more often.
+  const int64_t step = std::max<int64_t>(grain, tasks / (threads_ * 8));
+  step_ = exec.cancelled ? grain : threads_ == 1 ? tasks : step;
 
-  const size_t bytes = each * static_cast<size_t>(threads);
-  alignas(Arena::kAlign) char small[2048];
-  char* scratch = small;
-  char* owned = nullptr;
+  const size_t bytes = each_ * static_cast<size_t>(threads_);
+  scratch_ = small_;
   if (exec.scratch) {
     const size_t misaligned = reinterpret_cast<uintptr_t>(exec.scratch) % Arena::kAlign;
     const size_t skip = misaligned == 0 ? 0 : Arena::kAlign - misaligned;
@@ -229,20 +231,31 @@ int32_t run_job(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
       return fail(error, Message::scratch_too_small, -1,
                   {static_cast<int64_t>(exec.scratch_bytes), static_cast<int64_t>(bytes + skip)});
     }
-    scratch = exec.scratch + skip;
-  } else if (bytes > sizeof small) {
-    owned = static_cast<char*>(std::aligned_alloc(Arena::kAlign, bytes));
-    if (!owned) return fail(error, Message::no_memory, -1, {static_cast<int64_t>(bytes)});
-    scratch = owned;
+    scratch_ = exec.scratch + skip;
+  } else if (bytes > sizeof small_) {
+    owned_ = static_cast<char*>(std::aligned_alloc(Arena::kAlign, bytes));
+    if (!owned_) return fail(error, Message::no_memory, -1, {static_cast<int64_t>(bytes)});
+    scratch_ = owned_;
   }
-  Shared shared{&job, &queue, scratch, each};
-  if (threads == 1) {
+  return NDPOOL_OK;
+}
+
+int32_t Reservation::run(const Job& job, const Exec& exec, ndpool_error* error) {
+  TaskQueue queue(tasks_, step_, exec);
+  Shared shared{&job, &queue, scratch_, each_};
+  if (threads_ == 1) {
     work_on(&shared, 0);
   } else {
-    exec.runner.parallel_for(exec.runner.context, threads, work_on, &shared);
+    exec.runner.parallel_for(exec.runner.context, threads_, work_on, &shared);
   }
-  std::free(owned);
   return queue.stopped() ? fail(error, Message::cancelled) : NDPOOL_OK;
+}
+
+int32_t run_job(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
+                ndpool_error* error) {
+  Reservation reservation;
+  if (int32_t code = reservation.make(job, tasks, grain, exec, error)) return code;
+  return reservation.run(job, exec, error);
 }
 
 }  // namespace ndpool

@@ -92,7 +92,28 @@ struct Job {
   virtual void work(Arena* arena, TaskQueue* queue) const = 0;
 };
 
-// Runs `tasks` tasks, `grain` of which are worth a thread's while.
+// Threads and scratch for one job. Calls of several jobs reserve for all before any of them runs,
+// so that nothing is written if there is too little.
+class Reservation {
+ public:
+  Reservation() = default;
+  ~Reservation();
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+  // `grain` tasks are worth a thread's while.
+  int32_t make(const Job& job, int64_t tasks, int64_t grain, const Exec& exec, ndpool_error* error);
+  int32_t run(const Job& job, const Exec& exec, ndpool_error* error);
+
+ private:
+  int64_t tasks_ = 0, threads_ = 1, step_ = 1;
+  size_t each_ = 0;
+  char* scratch_ = nullptr;
+  char* owned_ = nullptr;
+  alignas(Arena::kAlign) char small_[2048];
+};
+
+// Reserves and runs.
 int32_t run_job(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
                 ndpool_error* error);
 

@@ -162,9 +162,10 @@ class SumJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override {
     Reducer reducer(reduction_, arena);
     const Cut& cut = reduction_.cut;
-    Scratch scratch;
+    Scratch scratch{};
     scratch.sums = arena->take(cut.rows * cut.outputs * cut.inner, lane_size(reduction_.lane));
     scratch.divisors = arena->take<int64_t>(cut.outputs);
+    if (is_half(type_)) scratch.wide = arena->take<double>(cut.rows * cut.outputs * cut.inner);
     scratch.lanes = arena->take(cut.outputs * cut.inner, lane_size(reduction_.lane));
     if (!queue) return;
     for (Range range; queue->take(&range);) {
@@ -177,6 +178,7 @@ class SumJob : public Job {
     void* sums;
     int64_t* divisors;
     void* lanes;
+    double* wide;  // of f16 and bf16 results
   };
 
   void run(Reducer* reducer, const Scratch& scratch, const RowTask& task) const {
@@ -219,6 +221,15 @@ class SumJob : public Job {
         static_cast<double*>(scratch.lanes)[i] = static_cast<double>(divisor);
       }
     }
+    if (is_half(type_) && reduction_.lane == Lane::f32) {
+      // In f64, so that the quotient is rounded once, to the half.
+      for (int64_t i = 0; i < task.rows * lanes; ++i) {
+        scratch.wide[i] = static_cast<double>(static_cast<const float*>(scratch.sums)[i]) /
+                          static_cast<double>(scratch.divisors[i % lanes / task.inner]);
+      }
+      convert.store[static_cast<int>(Lane::f64)][type_](shape, scratch.wide, lanes, to);
+      return;
+    }
     plan_.kernels->combine->divide[lane](task.rows, lanes, scratch.sums, lanes, scratch.lanes);
     convert.store[lane][type_](shape, scratch.sums, lanes, to);
   }
@@ -233,6 +244,17 @@ class SumJob : public Job {
 
 int32_t run_rows(const Job& job, const RowTasks& tasks, const Exec& exec, ndpool_error* error) {
   return run_job(job, tasks.total(), tasks.grain(), exec, error);
+}
+
+// Two jobs of one call: neither writes before there is room for both.
+template <class Job>
+int32_t run_both(const Job& one, const Job& other, const Exec& exec, ndpool_error* error) {
+  Reservation first, second;
+  const RowTasks &a = one.tasks, &b = other.tasks;
+  if (int32_t code = first.make(one, a.total(), a.grain(), exec, error)) return code;
+  if (int32_t code = second.make(other, b.total(), b.grain(), exec, error)) return code;
+  const int32_t code = first.run(one, exec, error);
+  return code ? code : second.run(other, exec, error);
 }
 
 }  // namespace
@@ -257,11 +279,10 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   job.y = array(at_y);
   job.index = array(at_index);
   if (!apart) job.argmax = array(at_argmax);
-  if (int32_t code = run_rows(job, job.tasks, exec, error)) return code;
-  if (!apart) return NDPOOL_OK;
+  if (!apart) return run_rows(job, job.tasks, exec, error);
   ExtremeJob second(plan, space, bound[0], target, of_argmax);
   second.argmax = array(at_argmax);
-  return run_rows(second, second.tasks, exec, error);
+  return run_both(job, second, exec, error);
 }
 
 int32_t extreme_jvp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
@@ -279,14 +300,26 @@ int32_t extreme_jvp(const Plan& plan, const Exec& exec, const ArrayArg& x, const
 }
 
 int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& y,
-                bool tangent, ndpool_error* error) {
-  const ArrayArg args[2] = {x, y};
-  Space space;
-  Bound bound[2];
-  bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
-  SumJob job(plan, space, bound[1], plan.out_type, tangent,
-             sum_reduction(plan, space, bound[0], plan.sum_lane));
-  return run_rows(job, job.tasks, exec, error);
+                const ArrayArg& dx, const ArrayArg& dy, ndpool_error* error) {
+  struct Pass {
+    Space space;
+    Bound bound[2];
+    Pass(const Plan& of, const ArrayArg& from, const ArrayArg& to) {
+      const ArrayArg args[2] = {from, to};
+      bind_arrays(of.rank, of.is_pooled.get(), args, 2, 1, &space, bound);
+    }
+    SumJob job(const Plan& of, bool tangent) const {
+      return SumJob(of, space, bound[1], of.out_type, tangent,
+                    sum_reduction(of, space, bound[0], of.sum_lane));
+    }
+  };
+  if (!dy.data || !y.data) {
+    const Pass pass(plan, y.data ? x : dx, y.data ? y : dy);
+    const SumJob job = pass.job(plan, !y.data);
+    return run_rows(job, job.tasks, exec, error);
+  }
+  const Pass values(plan, x, y), tangents(plan, dx, dy);
+  return run_both(values.job(plan, false), tangents.job(plan, true), exec, error);
 }
 
 int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const ArrayArg& dx,

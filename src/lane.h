@@ -45,6 +45,10 @@ inline constexpr Lane native_lane(int type) {
 // The lane in which derivatives of max and min and float averages add: f64 for f64, else f32.
 inline constexpr Lane float_lane(int type) { return type == NDPOOL_F64 ? Lane::f64 : Lane::f32; }
 
+// The number of the lane of T, float or double, for looking up kernels.
+template <class T>
+inline constexpr int lane_number = static_cast<int>(sizeof(T) == 4 ? Lane::f32 : Lane::f64);
+
 }  // namespace ndpool
 
 #endif  // NDPOOL_SRC_LANE_H_

@@ -14,7 +14,9 @@ struct Loop {
 
 bool follows(const Loop& outside, const Loop& inside, int count) {
   for (int i = 0; i < count; ++i) {
-    if (outside.stride[i] != inside.stride[i] * inside.size) return false;
+    int64_t next = 0;
+    if (__builtin_mul_overflow(inside.stride[i], inside.size, &next)) return false;
+    if (outside.stride[i] != next) return false;
   }
   return true;
 }

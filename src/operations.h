@@ -13,8 +13,9 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
 int32_t extreme_jvp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
                     const ArrayArg& y, const ArrayArg& dy,
                     ndpool_error* error);  // ties first, last
+// y from x, dy from dx, or both.
 int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& y,
-                bool tangent, ndpool_error* error);
+                const ArrayArg& dx, const ArrayArg& dy, ndpool_error* error);
 int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const ArrayArg& dx,
                     ndpool_error* error);
 
@@ -22,10 +23,16 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
 int32_t windows_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
                         const ArrayArg& y, const ArrayArg& dy, ndpool_error* error);
 
-// vjp.cc: gradients scattered to cells, in boxes of at most so many.
+// Gradients are added up in boxes of at most so many cells.
 inline constexpr int64_t kBoxElements = 16384;
+
+// winner_vjp.cc: max and min with one winner per window, from the compact argmax or from x.
 int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, const ArrayArg& g,
                    const ArrayArg& dx, ndpool_error* error);
+int32_t winner_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
+                   const ArrayArg& dx, ndpool_error* error);
+
+// vjp.cc: the operations of windows.cc. With v, the second-order product.
 int32_t windows_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
                     const ArrayArg& v, const ArrayArg& dx, ndpool_error* error);
 

@@ -266,7 +266,6 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
   auto plan = std::make_unique<Plan>();
   plan->op = desc.op;
   plan->type = desc.type;
-  plan->mode = desc.mode;
   plan->rounding = desc.rounding;
   plan->ties = desc.ties;
   if (int32_t code = check_types(desc, plan.get(), error)) return code;
@@ -279,10 +278,7 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
   int pooled = 0;
   for (int axis = 0; axis < plan->rank; ++axis) {
     const size_t at = static_cast<size_t>(axis);
-    if (owner[at] < 0) {
-      plan->no_elements = plan->no_elements || plan->shape[at] == 0;
-      continue;
-    }
+    if (owner[at] < 0) continue;
     if (int32_t code =
             make_axis(desc, owner[at], axis, plan->shape[at], &plan->axes[pooled], error)) {
       return code;

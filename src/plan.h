@@ -16,7 +16,7 @@
 namespace ndpool {
 
 struct Plan {
-  int op = 0, type = 0, out_type = 0, mode = 0, rounding = 0, ties = 0;
+  int op = 0, type = 0, out_type = 0, rounding = 0, ties = 0;
   bool mean = false;
   double beta = 1, p = 2;
 
@@ -27,7 +27,6 @@ struct Plan {
   Axis axes[kMaxPooled];
   Counts counts;
 
-  bool no_elements = false;        // an axis that is not pooled has size 0
   bool has_empty_windows = false;  // some window holds no cell (and that is allowed)
   int64_t box_taps = 1;            // of the box of the largest window
   uint64_t tap_weight[kMaxPooled]{}, flat_weight[kMaxPooled]{};

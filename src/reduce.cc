@@ -137,9 +137,8 @@ Block Reducer::row(const Buffer& leaf) {
   if (r_.native && step_ == 1 && place_->inner == r_.space->inner) {
     return {at, source.batch / source.element, nullptr, 0, 0};
   }
-  const Strided shape{
-      place_->rows, positions, place_->inner, source.batch, source.pooled[last_] * step_,
-      source.inner};
+  const int64_t pace = positions == 1 ? 0 : source.pooled[last_] * step_;
+  const Strided shape{place_->rows, positions, place_->inner, source.batch, pace, source.inner};
   r_.load(shape, at, leaf.values);
   Buffer loaded = leaf;
   loaded.stride = positions * place_->inner;
@@ -196,20 +195,23 @@ void Reducer::pick(const Block& in, int64_t source, int64_t outputs, int64_t ste
                                               to.stride, from.values, in.stride);
   if (r_.index_size == 0) return;
   const uint64_t add = in.add + tap * r_.weight[last_];
-  const int64_t lanes = outputs * inner;
-  const auto number = [&](auto* index, const auto* numbers) {
-    for (int64_t r = 0; r < place_->rows; ++r) {
-      for (int64_t i = 0; i < lanes; ++i) {
-        const uint64_t base =
-            numbers ? numbers[r * in.index_stride + i / inner * step * inner + i % inner] : 0;
-        index[r * to.stride + i] = static_cast<std::decay_t<decltype(*index)>>(base + add);
+  if (from.index) {
+    r_.kernels->gather[r_.index_size == 4 ? 2 : 3](place_->rows, outputs, inner, step, target.index,
+                                                   to.stride, from.index, in.index_stride);
+  }
+  const auto number = [&](auto* index) {
+    using Number = std::remove_reference_t<decltype(*index)>;
+    for (int64_t r = 0; r < place_->rows; ++r, index += to.stride) {
+      for (int64_t i = 0; i < outputs * inner; ++i) {
+        index[i] = static_cast<Number>((from.index ? index[i] : Number{0}) + add);
       }
     }
   };
+  if (from.index && add == 0) return;
   if (r_.index_size == 4) {
-    number(static_cast<uint32_t*>(target.index), static_cast<const uint32_t*>(from.index));
+    number(static_cast<uint32_t*>(target.index));
   } else {
-    number(static_cast<uint64_t*>(target.index), static_cast<const uint64_t*>(from.index));
+    number(static_cast<uint64_t*>(target.index));
   }
 }
 

@@ -23,11 +23,15 @@ class RowTasks {
   RowTasks() = default;
   // `target` is the array whose box of outputs is computed.
   RowTasks(const Space& space, const Bound& target, int64_t rows, int64_t outputs, int64_t inner)
-      : space_(&space), target_(&target), rows_(rows), outputs_(outputs), inner_(inner) {
+      : space_(&space),
+        target_(&target),
+        rows_(rows),
+        outputs_(std::max<int64_t>(1, outputs)),
+        inner_(inner) {
     const auto pieces = [](int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; };
     groups_ = pieces(space.batch, rows);
     inner_pieces_ = pieces(space.inner, inner);
-    row_pieces_ = pieces(target.box[space.pooled - 1].size(), outputs);
+    row_pieces_ = pieces(target.box[space.pooled - 1].size(), outputs_);
     total_ = space.outer_total() * groups_ * inner_pieces_ * row_pieces_;
     for (int level = 0; level + 1 < space.pooled; ++level) total_ *= target.box[level].size();
   }

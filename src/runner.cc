@@ -161,8 +161,10 @@ Pool* pool_of_this_process() noexcept {
 }
 
 // Default runner: with one task or one thread, on the caller alone and without a pool.
-void run_on_pool(void*, int64_t n, Body body, void* arg) {
-  const int threads = get_num_threads();
+// The context is the number of threads, as an address; none: get_num_threads().
+void run_on_pool(void* context, int64_t n, Body body, void* arg) {
+  const int asked = static_cast<int>(reinterpret_cast<intptr_t>(context));
+  const int threads = asked > 0 ? asked : get_num_threads();
   const int helpers = static_cast<int>(std::min<int64_t>(n, threads)) - 1;
   Pool* pool = helpers > 0 ? pool_of_this_process() : nullptr;
   if (pool == nullptr) {
@@ -186,7 +188,9 @@ int threads_of_environment() noexcept {
 
 }  // namespace
 
-Runner default_runner() noexcept { return {nullptr, &run_on_pool}; }
+Runner default_runner(int threads) noexcept {
+  return {reinterpret_cast<void*>(static_cast<intptr_t>(threads)), &run_on_pool};
+}
 
 int get_num_threads() noexcept {
   if (const int chosen = chosen_threads.load(std::memory_order_relaxed); chosen > 0) return chosen;

@@ -24,7 +24,8 @@ struct Runner {
 // calling thread always takes part. May be used from several threads at once, from inside a body,
 // and in a forked child. Never throws: with fewer threads than asked for it does the same work more
 // slowly. After the first call with the same n and thread count a call allocates nothing.
-Runner default_runner() noexcept;
+// It uses `threads` threads, the caller's included; 0: as many as get_num_threads() says then.
+Runner default_runner(int threads = 0) noexcept;
 
 // The most threads a setting can ask for.
 inline constexpr int kMaxThreads = 1024;

@@ -156,6 +156,26 @@ TEST_F(RunnerTest, NoMoreThreadsThanAskedWorkAtOnceEvenNestedInALargerPool) {
   }
 }
 
+TEST_F(RunnerTest, ARunnerWithANumberOfItsOwnIgnoresTheSetting) {
+  ASSERT_TRUE(set_num_threads(1));
+  struct Meeting {
+    std::atomic<int> present{0};
+    std::atomic<bool> met{false};
+  } meeting;
+  const Runner runner = default_runner(2);
+  runner.parallel_for(
+      runner.context, 2,
+      [](void* arg, int64_t) {
+        auto& m = *static_cast<Meeting*>(arg);
+        if (m.present.fetch_add(1) == 1) m.met = true;
+        for (int i = 0; i < 10000 && !m.met; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      },
+      &meeting);
+  EXPECT_TRUE(meeting.met) << "the second task waited for the first to end";
+}
+
 TEST_F(RunnerTest, ConcurrentCallersEachGetTheirOwnTasksDone) {
   for (const int threads : {2, 3, 7}) {
     ASSERT_TRUE(set_num_threads(threads));

@@ -25,6 +25,7 @@ size_t reduction_bytes(Reduction r, int64_t most_elements) {
     arena.take(cut.elements, lane_size(r.lane));
     arena.take(cut.elements, lane_size(r.lane));
     arena.take<int64_t>(cut.elements);
+    arena.take<double>(cut.elements);
     bytes = std::max(bytes, arena.used());
   }
   return bytes;
@@ -71,7 +72,10 @@ size_t scratch_bytes(const Plan& plan) {
       const size_t forward =
           reduction_bytes(extreme_reduction(plan, space, none, Keep::first), most);
       if (!is_float(plan.type)) return forward;
-      return std::max(forward, window_bytes<TiesOp<double>>(plan, space, lines, most));
+      // The VJP finds winners as forward does, beside a box of gradients and a row of taps and g.
+      const int64_t row = std::min(most, kBlockSlack * kBlockBytes);
+      const size_t vjp = forward + static_cast<size_t>(std::min(most, kBoxElements) + 2 * row) * 8;
+      return std::max(vjp, window_bytes<TiesOp<double>>(plan, space, lines, most));
     }
   }
 }

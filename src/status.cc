@@ -22,7 +22,6 @@ constexpr Entry kTable[] = {
     {NDPOOL_BAD_ARGUMENT,
      "SIMD target \"{w}\" is not compiled in, or this machine cannot run it; ndpool_target_name "
      "lists those that it can"},
-    {NDPOOL_BAD_ARGUMENT, "{w}"},
     {NDPOOL_BAD_ARGUMENT,
      "{w} has {0} values for {1} pooled axes; give one value for all, or one per pooled axis"},
     {NDPOOL_BAD_ARGUMENT,

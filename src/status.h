@@ -14,7 +14,6 @@ enum class Message : uint8_t {
   struct_size,
   unknown_value,
   unknown_target,
-  line_refused,
   bad_count,
   rank_zero,
   too_many_pooled,

@@ -8,7 +8,7 @@ TapCut choose_tap_cut(const Space& space, const Line& last, int64_t outputs) {
   const int64_t room = kTapLanes / cut.inner;
   if (last.reach() > 4 * room) {
     cut.blocked = true;
-    cut.positions = std::min(room, last.taps());
+    cut.positions = std::min({room, last.taps(), last.sources()});
     return cut;
   }
   cut.outputs = std::min(outputs, std::max<int64_t>(0, room - last.reach()) / last.pace() + 1);

@@ -45,7 +45,7 @@ class TapWalk {
  public:
   TapWalk(const Space& space, const Line* lines, const TapCut& cut, int sources,
           const CombineKernels& kernels, Arena* arena)
-      : space_(space), lines_(lines), cut_(cut), kernels_(kernels), last_(space.pooled - 1) {
+      : lines_(lines), cut_(cut), kernels_(kernels), last_(space.pooled - 1) {
     for (int i = 0; i < sources; ++i) {
       rows_[i] = arena->take<T>(cut.positions * cut.inner);
       picked_[i] = arena->take<T>(std::max(cut.outputs, int64_t{1}) * cut.inner);
@@ -62,31 +62,44 @@ class TapWalk {
   };
 
   // Calls f(TapRun) for each present tap of outputs `outputs` of the row `across`, in row-major
-  // order of the taps, or, backwards, with the taps of the last axis from last to first.
+  // order of the taps, or, backwards, with the taps of the last axis from last to first. With
+  // `clip`, a range of cells per pooled axis, taps outside may be left out.
   template <class F>
   void each(const int64_t* across, Range outputs, int64_t inner, const Source* sources, int count,
-            bool backwards, F f) {
+            bool backwards, F f, const Range* clip = nullptr) {
     outputs_ = outputs;
     inner_ = inner;
     sources_ = sources;
     count_ = count;
-    row_ = 0;
-    each_row(0, across, backwards, f);
+    clip_ = clip;
+    each_row(0, across, 0, backwards, f);
     sources_ = nullptr;
   }
 
  private:
+  // The taps of a span whose cells are not clipped away.
+  Range taps_of(const Span& span, int level) const {
+    Range taps{0, span.count};
+    if (!clip_) return taps;
+    const Range cells = clip_[level];
+    taps.begin = std::max(taps.begin, geometry::ceil_div(cells.begin - span.first, span.step));
+    taps.end = std::min(taps.end, geometry::floor_div(cells.end - 1 - span.first, span.step) + 1);
+    return taps;
+  }
+
   template <class F>
-  void each_row(int level, const int64_t* across, bool backwards, F& f) {
+  void each_row(int level, const int64_t* across, uint64_t row, bool backwards, F& f) {
     if (level == last_) {
+      row_ = row;
       each_tap(backwards, f);
-      ++row_;
       return;
     }
     const Span span = lines_[level].span(across[level]);
-    for (int64_t t = 0; t < span.count; ++t) {
+    const Range taps = taps_of(span, level);
+    for (int64_t t = taps.begin; t < taps.end; ++t) {
       position_[level] = span.first + t * span.step;
-      each_row(level + 1, across, backwards, f);
+      const uint64_t next = row * static_cast<uint64_t>(span.count) + static_cast<uint64_t>(t);
+      each_row(level + 1, across, next, backwards, f);
     }
   }
 
@@ -98,7 +111,8 @@ class TapWalk {
       for (int level = 0; level < last_; ++level) {
         at += (position_[level] - a.box[level].begin) * a.pooled[level];
       }
-      sources_[i].load({1, n, inner_, 0, a.pooled[last_] * step, a.inner}, at, rows_[i]);
+      const int64_t pace = n == 1 ? 0 : a.pooled[last_] * step;
+      sources_[i].load({1, n, inner_, 0, pace, a.inner}, at, rows_[i]);
     }
   }
 
@@ -134,10 +148,11 @@ class TapWalk {
   template <class F>
   void each_block(bool backwards, F& f) {
     const Span span = lines_[last_].span(outputs_.begin);
-    const int64_t width = cut_.positions, blocks = (span.count + width - 1) / width;
+    const Range taps = taps_of(span, last_);
+    const int64_t width = cut_.positions, blocks = (taps.size() + width - 1) / width;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t block = backwards ? blocks - 1 - b : b;
-      const int64_t begin = block * width, end = std::min(span.count, begin + width);
+      const int64_t begin = taps.begin + block * width, end = std::min(taps.end, begin + width);
       const int64_t first = span.first + begin * span.step;
       load({first, first + (end - begin - 1) * span.step + 1}, span.step);
       for (int64_t i = 0; i < end - begin; ++i) {
@@ -178,7 +193,6 @@ class TapWalk {
     run->number = row_ * row_taps() + static_cast<uint64_t>(tap);
   }
 
-  const Space& space_;
   const Line* lines_;
   const TapCut& cut_;
   const CombineKernels& kernels_;
@@ -188,6 +202,7 @@ class TapWalk {
   Range outputs_;
   int64_t inner_ = 1;
   const Source* sources_ = nullptr;
+  const Range* clip_ = nullptr;
   int count_ = 0;
   int64_t position_[kMaxPooled]{};
   uint64_t row_ = 0;

@@ -53,7 +53,8 @@ std::vector<int64_t> strides_of(const int64_t* given, const std::vector<int64_t>
                                 int64_t element) {
   std::vector<int64_t> strides(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {
-    strides[axis] = given ? given[axis] : element;
+    // The stride of a single element is never taken; 0 keeps odd numbers out of the sums.
+    strides[axis] = shape[axis] == 1 ? 0 : given ? given[axis] : element;
     element *= shape[axis];
   }
   return strides;

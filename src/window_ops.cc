@@ -22,9 +22,8 @@ WindowOp<T>::WindowOp(const Plan& plan, const Space& space, const Line* lines, c
                       Arena* arena)
     : plan_(plan), walk_(space, lines, cut, kMaxSources, *plan.kernels->combine, arena) {
   const int64_t lanes = cut.outputs * cut.inner;
-  const ndpool::Lane lane = sizeof(T) == 4 ? ndpool::Lane::f32 : ndpool::Lane::f64;
   tree_.prepare(arena, static_cast<uint64_t>(plan.box_taps), lanes, sizeof(T), 0,
-                plan.kernels->combine->sum[static_cast<int>(lane)]);
+                plan.kernels->combine->sum[lane_number<T>]);
   zeros_ = arena->take<T>(lanes);
 }
 
@@ -153,7 +152,10 @@ void SmoothOp::second(const TapRun<double>& run, const double* mean, double* out
   for (int64_t i = 0; i < run.n; ++i) {
     const int64_t lane = run.lane + i;
     const double spread = run.cells[1][i] - mean[lane];
-    out[i] = std::fabs(pivot_[lane]) == kInfinity ? 0 : g_[lane] * plan_.beta * weight_[i] * spread;
+    const double change = weight_[i] * spread, slope = g_[lane] * plan_.beta;
+    const bool none = std::fabs(pivot_[lane]) == kInfinity || change == 0;
+    // Whichever order stays within range: the factors may be far apart.
+    out[i] = none ? 0 : std::isfinite(slope) ? slope * change : change * plan_.beta * g_[lane];
   }
 }
 
@@ -162,7 +164,7 @@ void SmoothOp::second(const TapRun<double>& run, const double* mean, double* out
 LpOp::LpOp(const Plan& plan, const Space& space, const Line* lines, const TapCut& cut, Arena* arena)
     : WindowOp(plan, space, lines, cut, arena) {
   const int64_t lanes = cut.outputs * cut.inner;
-  for (double** array : {&largest_, &sum_, &ratio_, &u_, &power_})
+  for (double** array : {&largest_, &sum_, &ratio_, &log_ratio_, &u_, &power_})
     *array = arena->take<double>(lanes);
   first_ = arena->take<uint64_t>(lanes);
 }
@@ -181,7 +183,7 @@ void LpOp::measure(const WindowRow<double>& row) {
                }
              });
   if (plan_.p == kInfinity) {
-    for (int64_t i = 0; i < lanes; ++i) ratio_[i] = 1;
+    for (int64_t i = 0; i < lanes; ++i) ratio_[i] = 1, log_ratio_[i] = 0;
     return;
   }
   const double* sum = tree_sum(row, 1, [&](const TapRun<double>& run, double* leaf) {
@@ -189,6 +191,7 @@ void LpOp::measure(const WindowRow<double>& row) {
   });
   for (int64_t i = 0; i < lanes; ++i) {
     sum_[i] = sum[i];
+    log_ratio_[i] = std::log(sum[i]) / plan_.p;
     ratio_[i] = plan_.p == 1   ? sum[i]
                 : plan_.p == 2 ? std::sqrt(sum[i])
                                : std::pow(sum[i], 1 / plan_.p);
@@ -208,8 +211,18 @@ void LpOp::value(int64_t lanes, double* y) const {
 
 // The derivative of y in each cell of the run.
 void LpOp::direction(const TapRun<double>& run, double* u) {
+  if (plan_.p == 2) {
+    for (int64_t i = 0; i < run.n; ++i) {
+      const int64_t lane = run.lane + i;
+      const double x = run.cells[0][i], largest = largest_[lane];
+      const double share =
+          largest == kInfinity ? (std::fabs(x) == kInfinity) : std::fabs(x) / largest;
+      u[i] = largest == 0 ? 0 : std::copysign(share, x) / ratio_[lane];
+    }
+    return;
+  }
   if (plan_.p != kInfinity) {
-    plan_.kernels->real->lp_power(run.n, run.cells[0], largest_ + run.lane, ratio_ + run.lane,
+    plan_.kernels->real->lp_power(run.n, run.cells[0], largest_ + run.lane, log_ratio_ + run.lane,
                                   plan_.p - 1, true, u);
     return;
   }
@@ -239,7 +252,7 @@ void LpOp::gradient(const TapRun<double>& run, double* out) {
 void LpOp::second(const TapRun<double>& run, const double* mean, double* out) {
   direction(run, u_);
   const double exponent = plan_.p - 2;
-  plan_.kernels->real->lp_power(run.n, run.cells[0], largest_ + run.lane, ratio_ + run.lane,
+  plan_.kernels->real->lp_power(run.n, run.cells[0], largest_ + run.lane, log_ratio_ + run.lane,
                                 exponent, false, power_);
   for (int64_t i = 0; i < run.n; ++i) {
     const int64_t lane = run.lane + i;
@@ -253,7 +266,10 @@ void LpOp::second(const TapRun<double>& run, const double* mean, double* out) {
       const double at_zero = exponent == 0 ? 1 : exponent > 0 ? 0 : kInfinity;
       const double power = run.cells[0][i] == 0 ? at_zero : power_[i];
       const double bend = v == 0 ? 0 : power * v;
-      out[i] = g_[lane] * (plan_.p - 1) / y * (bend - u_[i] * mean[lane]);
+      const double change = bend - u_[i] * mean[lane];
+      // Whichever order stays within range: the factors may be far apart.
+      const double slope = g_[lane] * (plan_.p - 1), scale = slope / y;
+      out[i] = change == 0 ? 0 : std::isfinite(scale) ? scale * change : slope * change / y;
     }
   }
 }
@@ -268,7 +284,6 @@ TiesOp<T>::TiesOp(const Plan& plan, const Space& space, const Line* lines, const
   best_ = arena->take<T>(lanes);
   share_ = arena->take<T>(lanes);
   count_ = arena->take<double>(lanes);
-  winner_ = arena->take<uint64_t>(lanes);
   started_ = arena->take<bool>(lanes);
 }
 
@@ -283,17 +298,14 @@ const WinnerKernels<double>& TiesOp<double>::winners() const {
 
 template <class T>
 void TiesOp<T>::measure(const WindowRow<T>& row) {
-  const bool max = this->plan_.op == NDPOOL_MAX, last = this->plan_.ties == NDPOOL_TIES_LAST;
+  const bool max = this->plan_.op == NDPOOL_MAX;
   for (int64_t i = 0; i < row.lanes(); ++i) started_[i] = false, count_[i] = 0, best_[i] = 0;
   this->walk_.each(row.across, row.outputs, row.inner, row.sources, 1, false,
                    [&](const TapRun<T>& run) {
                      for (int64_t i = 0; i < run.n; ++i) {
                        const int64_t lane = run.lane + i;
-                       const T x = run.cells[0][i], best = best_[lane];
-                       const bool better = last ? !beats(best, x, max) : beats(x, best, max);
-                       if (started_[lane] && !better) continue;
-                       best_[lane] = x;
-                       winner_[lane] = run.number;
+                       const T x = run.cells[0][i];
+                       if (!started_[lane] || beats(x, best_[lane], max)) best_[lane] = x;
                        started_[lane] = true;
                      }
                    });
@@ -335,14 +347,7 @@ void TiesOp<T>::set_gradient(int64_t lanes, const T* g) {
 
 template <class T>
 void TiesOp<T>::gradient(const TapRun<T>& run, T* out) {
-  const bool one = this->plan_.ties == NDPOOL_TIES_FIRST || this->plan_.ties == NDPOOL_TIES_LAST;
-  if (!one) {
-    winners().share(run.n, run.cells[0], best_ + run.lane, share_ + run.lane, out);
-    return;
-  }
-  for (int64_t i = 0; i < run.n; ++i) {
-    out[i] = winner_[run.lane + i] == run.number ? share_[run.lane + i] : T{0};
-  }
+  winners().share(run.n, run.cells[0], best_ + run.lane, share_ + run.lane, out);
 }
 
 template class WindowOp<float>;

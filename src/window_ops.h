@@ -79,12 +79,12 @@ class LpOp : public WindowOp<double> {
   void direction(const TapRun<double>& run, double* u);
   double value_at(int64_t lane) const;
 
-  double *largest_, *sum_, *ratio_, *u_, *power_;
+  double *largest_, *sum_, *ratio_, *log_ratio_, *u_, *power_;
   uint64_t* first_;  // p infinite: the number of the first largest tap
   const double* g_ = nullptr;
 };
 
-// Max and min, with the derivative carried by the winners that `ties` names.
+// Max and min whose derivative is carried by all winners, in full or in equal shares.
 template <class T>
 class TiesOp : public WindowOp<T> {
  public:
@@ -100,7 +100,6 @@ class TiesOp : public WindowOp<T> {
 
   T *best_, *share_;
   double* count_;
-  uint64_t* winner_;  // ties first, last: the number of the tap that carries the derivative
   bool* started_;
 };
 

@@ -35,9 +35,8 @@ class WindowJob : public Job {
 
  private:
   void run(Op* op, T* lanes, const RowTask& task) const {
-    const Lane lane = sizeof(T) == 4 ? Lane::f32 : Lane::f64;
-    const LoadFn load = plan_.kernels->convert->load[plan_.type][static_cast<int>(lane)];
-    const StoreFn store = plan_.kernels->convert->store[static_cast<int>(lane)][plan_.type];
+    const LoadFn load = plan_.kernels->convert->load[plan_.type][lane_number<T>];
+    const StoreFn store = plan_.kernels->convert->store[lane_number<T>][plan_.type];
     WindowRow<T> row{task.across, task.outputs, task.inner, {}};
     row.sources[0] = {&x_, plane_address(space_, x_, task), load};
     op->measure(row);

@@ -16,7 +16,7 @@ namespace {
 std::atomic<long> g_allocations = 0;
 std::atomic<bool> g_counting = false;
 
-void count() {
+[[maybe_unused]] void count() {
   if (g_counting.load(std::memory_order_relaxed)) {
     g_allocations.fetch_add(1, std::memory_order_relaxed);
   }

@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct Max {
   template <class T>
   static bool beats(T a, T b) {
-    if constexpr (hwy::IsFloat<T>()) return a > b || (a != a && b == b);
+    if constexpr (hwy::IsFloat<T>()) return (a > b) | ((a != a) & (b == b));
     return a > b;
   }
   template <class V>
@@ -28,7 +28,7 @@ struct Max {
 struct Min {
   template <class T>
   static bool beats(T a, T b) {
-    if constexpr (hwy::IsFloat<T>()) return a < b || (a != a && b == b);
+    if constexpr (hwy::IsFloat<T>()) return (a < b) | ((a != a) & (b == b));
     return a < b;
   }
   template <class V>
@@ -100,24 +100,43 @@ void sum_int128(int64_t rows, int64_t lanes, Buffer dst, const Block& a, const B
   }
 }
 
+// Lanes whose tap numbers are made ready together: enough to hide the loops around them.
+constexpr int64_t kTogether = 256;
+
+// The tap numbers of `n` lanes of a block, from its index and what is added to it.
+template <class I>
+void read_taps(const Block& block, int64_t at, int64_t n, I* taps) {
+  const I add = static_cast<I>(block.add);
+  if (!block.index) {
+    for (int64_t i = 0; i < n; ++i) taps[i] = add;
+  } else {
+    const I* index = static_cast<const I*>(block.index) + at;
+    for (int64_t i = 0; i < n; ++i) taps[i] = static_cast<I>(index[i] + add);
+  }
+}
+
 // Of equal values the smaller (kFirst) or larger tap number stays, so blocks may come in any order.
+// No branches inside, so that the loop becomes vectors.
 template <class E, Winner winner, class T, class I>
 void combine_arg(int64_t rows, int64_t lanes, Buffer dst, const Block& a, const Block& b) {
+  I left_taps[kTogether], right_taps[kTogether];
   for (int64_t r = 0; r < rows; ++r) {
-    T* to = static_cast<T*>(dst.values) + r * dst.stride;
-    I* to_index = static_cast<I*>(dst.index) + r * dst.stride;
-    const T* left = static_cast<const T*>(a.values) + r * a.stride;
-    const T* right = static_cast<const T*>(b.values) + r * b.stride;
-    const I* left_index = a.index ? static_cast<const I*>(a.index) + r * a.index_stride : nullptr;
-    const I* right_index = b.index ? static_cast<const I*>(b.index) + r * b.index_stride : nullptr;
-    for (int64_t i = 0; i < lanes; ++i) {
-      const I li = static_cast<I>((left_index ? left_index[i] : I{0}) + a.add);
-      const I ri = static_cast<I>((right_index ? right_index[i] : I{0}) + b.add);
-      const T lv = left[i], rv = right[i];
-      const bool nearer = winner == kFirst ? ri < li : ri > li;
-      const bool take = E::beats(rv, lv) || (!E::beats(lv, rv) && nearer);
-      to[i] = take ? rv : lv;
-      to_index[i] = take ? ri : li;
+    for (int64_t begin = 0; begin < lanes; begin += kTogether) {
+      const int64_t n = lanes - begin < kTogether ? lanes - begin : kTogether;
+      read_taps(a, r * a.index_stride + begin, n, left_taps);
+      read_taps(b, r * b.index_stride + begin, n, right_taps);
+      T* to = static_cast<T*>(dst.values) + r * dst.stride + begin;
+      I* to_index = static_cast<I*>(dst.index) + r * dst.stride + begin;
+      const T* left = static_cast<const T*>(a.values) + r * a.stride + begin;
+      const T* right = static_cast<const T*>(b.values) + r * b.stride + begin;
+      for (int64_t i = 0; i < n; ++i) {
+        const T lv = left[i], rv = right[i];
+        const I li = left_taps[i], ri = right_taps[i];
+        const bool nearer = winner == kFirst ? ri < li : ri > li;
+        const bool take = E::beats(rv, lv) | (!E::beats(lv, rv) & nearer);
+        to[i] = take ? rv : lv;
+        to_index[i] = take ? ri : li;
+      }
     }
   }
 }

@@ -25,10 +25,9 @@ struct Tables {
     for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) {
       const int64_t target = rest & -rest;
       if (!combine_kernels(target) || count == kMaxTargets) continue;
-      kernels[count++] = {hwy::TargetName(target),   target,
-                          combine_kernels(target),   convert_kernels(target),
-                          real_kernels(target),      winner_kernels_f32(target),
-                          winner_kernels_f64(target)};
+      kernels[count++] = {hwy::TargetName(target),    combine_kernels(target),
+                          convert_kernels(target),    real_kernels(target),
+                          winner_kernels_f32(target), winner_kernels_f64(target)};
     }
   }
 };

@@ -79,8 +79,8 @@ struct RealKernels {
                         const double* log_terms, double* y);
   // term = (|x|/largest)^p.
   void (*lp_term)(int64_t n, const double* x, const double* largest, double p, double* term);
-  // power = sign(x)^odd * (|x|/largest/ratio)^exponent, 0 where x or largest is 0.
-  void (*lp_power)(int64_t n, const double* x, const double* largest, const double* ratio,
+  // power = sign(x)^odd * (|x|/largest/exp(log_ratio))^exponent, 0 where x or largest is 0.
+  void (*lp_power)(int64_t n, const double* x, const double* largest, const double* log_ratio,
                    double exponent, bool odd, double* power);
 };
 
@@ -94,7 +94,6 @@ struct WinnerKernels {
 
 struct Kernels {
   const char* name;
-  int64_t target;
   const CombineKernels* combine;
   const ConvertKernels* convert;
   const RealKernels* real;

@@ -70,10 +70,20 @@ V product_error(V a, V b, V product) {
 // back: their error would be multiplied by the exponent.
 V smooth_exp(V x, V pivot, V beta) {
   const D d;
+  const V infinity = hn::Set(d, kInfinity);
   const V difference = hn::Sub(x, pivot);
   const V back = hn::Add(difference, pivot);  // two-sum: the exact error of the subtraction
   const V lost = hn::Sub(hn::Sub(x, back), hn::Sub(pivot, hn::Sub(back, difference)));
-  const V exponent = hn::Mul(beta, difference);
+  V exponent = hn::Mul(beta, difference);
+  const auto beyond =
+      hn::And(hn::Eq(hn::Abs(difference), infinity),
+              hn::And(hn::Lt(hn::Abs(x), infinity), hn::Lt(hn::Abs(pivot), infinity)));
+  if (!hn::AllFalse(d, beyond)) {
+    // The difference of finite numbers overflows: halve it, and double after the product.
+    const V half = hn::Set(d, 0.5);
+    const V halves = hn::Mul(beta, hn::Sub(hn::Mul(x, half), hn::Mul(pivot, half)));
+    exponent = hn::IfThenElse(beyond, hn::Add(halves, halves), exponent);
+  }
   const V correction = hn::Add(product_error(beta, difference, exponent), hn::Mul(beta, lost));
   // Far exponents give 0, infinities (whose corrections are NaN) with them.
   const auto far = hn::Lt(exponent, hn::Set(d, -750.0));
@@ -169,20 +179,17 @@ void lp_term(int64_t n, const double* x, const double* largest, double p, double
   });
 }
 
-void lp_power(int64_t n, const double* x, const double* largest, const double* ratio,
+void lp_power(int64_t n, const double* x, const double* largest, const double* log_ratio,
               double exponent, bool odd, double* power) {
   const D d;
   const V one = hn::Set(d, 1.0);
   each_vector(n, [&](int64_t i, int64_t lanes) {
-    const V v = read(x + i, lanes), m = read(largest + i, lanes), r = read(ratio + i, lanes);
+    const V v = read(x + i, lanes), m = read(largest + i, lanes);
     const V share = share_of(v, m);
-    const V scaled = hn::Div(share, r);
     V t = one;
-    if (exponent == 1) {
-      t = scaled;
-    } else if (exponent != 0) {
-      t = power_of(hn::Sub(log_share(v, m, share), hn::Log(d, r)), exponent);
-      t = hn::IfThenElse(hn::Eq(scaled, one), one, t);
+    if (exponent != 0) {
+      // By logarithms: the ratio itself, a root of a sum, may be too large or too near 1 to hold.
+      t = power_of(hn::Sub(log_share(v, m, share), read(log_ratio + i, lanes)), exponent);
     }
     // A zero cell has no direction; beside infinite cells finite ones are as good as zero.
     const auto none = hn::Or(hn::Eq(v, hn::Zero(d)),

@@ -92,11 +92,13 @@ struct Judgement {
   bool too_large = false;  // more than the wanted work; not looked at further
 };
 
-// Taps of all windows, or elements of the input, whichever is more.
+// Taps of all windows, or elements of the input, whichever is more. Windows are looked at even
+// where an axis of 0 leaves no plane to pool.
 inline double work_of(const spec::Layout& layout) {
-  return std::max(static_cast<double>(spec::elements(layout.output)) *
-                      static_cast<double>(spec::elements(layout.box)),
-                  static_cast<double>(spec::elements(layout.input)));
+  const double planes = std::max<double>(1, static_cast<double>(layout.planes.size()));
+  const double taps = planes * static_cast<double>(spec::elements(layout.outputs)) *
+                      static_cast<double>(spec::elements(layout.box));
+  return std::max(taps, static_cast<double>(spec::elements(layout.input)));
 }
 
 // The spec looks at every tap of every window, so its opinion is asked only if that is soon done.

@@ -1,0 +1,169 @@
+// Calls at the edge of what is allowed: tiles without outputs, scratch of just the promised size,
+// numbers far apart, and windows much larger than the data.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ndpool/ndpool.h"
+
+namespace {
+
+struct Destroy {
+  void operator()(ndpool_plan* plan) const { ndpool_plan_destroy(plan); }
+};
+using PlanPointer = std::unique_ptr<ndpool_plan, Destroy>;
+
+PlanPointer parse(const std::string& line) {
+  ndpool_plan* plan = nullptr;
+  ndpool_error error;
+  EXPECT_EQ(ndpool_plan_parse(line.c_str(), &plan, &error), NDPOOL_OK) << error.message;
+  return PlanPointer(plan);
+}
+
+template <class T>
+ndpool_const_array in(const std::vector<T>& v) {
+  return {v.data(), nullptr};
+}
+template <class T>
+ndpool_array out(std::vector<T>* v) {
+  return {v->data(), nullptr};
+}
+constexpr ndpool_array kNone{nullptr, nullptr};
+
+TEST(Limits, ATileOfDroppedCellsTakesNoOutputsAndGetsZeros) {
+  const PlanPointer plan = parse("max f32 5 w2 s2");
+  const int64_t cell = 4, beyond = 2, none = 0, one = 1, zero = 0, five = 5;
+  const ndpool_tile tile{{&zero, &five}, {&beyond, &none}, {&cell, &one}};
+  ndpool_exec exec{};
+  exec.tile = &tile;
+  const std::vector<float> x = {1, 2, 3, 4, 5}, g(1);
+  const std::vector<uint8_t> argmax(1);
+  for (bool from_x : {false, true}) {
+    std::vector<float> dx = {7};
+    ndpool_error error{};
+    const int32_t code =
+        from_x ? ndpool_vjp(plan.get(), in(x), in(g), out(&dx), &exec, &error)
+               : ndpool_vjp_argmax(plan.get(), in(argmax), in(g), out(&dx), &exec, &error);
+    ASSERT_EQ(code, NDPOOL_OK) << error.message;
+    EXPECT_EQ(dx[0], 0);
+  }
+}
+
+TEST(Limits, ThePromisedScratchIsEnoughForWindowsLargerThanTheData) {
+  for (const char* line : {"lp f32 33 w9252 s7021 p4611", "smooth f32 33 w9252 s7021 p4611",
+                           "max f64 33 w9252 s7021 p4611", "avg f16 33 w9252 s7021 p4611"}) {
+    const PlanPointer plan = parse(line);
+    int64_t outputs = 0;
+    ndpool_plan_output_shape(plan.get(), &outputs);
+    std::vector<double> x(33, 1), dx(33), y(static_cast<size_t>(outputs)), g(y);
+    for (int32_t threads : {1, 3}) {
+      std::vector<char> scratch(ndpool_plan_scratch_bytes(plan.get(), threads));
+      ndpool_exec exec{};
+      exec.threads = threads;
+      exec.scratch = scratch.data();
+      exec.scratch_bytes = scratch.size();
+      ndpool_error error{};
+      EXPECT_EQ(ndpool_forward(plan.get(), in(x), out(&y), kNone, kNone, &exec, &error), NDPOOL_OK)
+          << line << ": " << error.message;
+      EXPECT_EQ(ndpool_vjp(plan.get(), in(x), in(g), out(&dx), &exec, &error), NDPOOL_OK)
+          << line << ": " << error.message;
+    }
+  }
+}
+
+TEST(Limits, TooLittleScratchForTheTangentLeavesTheValueUntouched) {
+  const PlanPointer plan = parse("avg f32 4x64x32 w3 s1 axes=1");
+  const std::vector<float> x(4 * 64 * 32, 1);
+  std::vector<float> y(4 * 62 * 32, -1), dy(y);
+  const int64_t swapped[3] = {64 * 32 * 4, 4, 64 * 4};
+  std::vector<char> scratch(ndpool_plan_scratch_bytes(plan.get(), 1));
+  ndpool_exec exec{};
+  exec.threads = 1;
+  exec.scratch = scratch.data();
+  for (exec.scratch_bytes = scratch.size(); exec.scratch_bytes > 0; exec.scratch_bytes -= 64) {
+    std::fill(y.begin(), y.end(), -1.0F);
+    ndpool_error error{};
+    const int32_t code =
+        ndpool_jvp(plan.get(), {x.data(), swapped}, in(x), out(&y), out(&dy), &exec, &error);
+    if (code == NDPOOL_OK) continue;
+    ASSERT_EQ(y, std::vector<float>(y.size(), -1)) << error.message;
+    if (exec.scratch_bytes < 64) break;
+  }
+}
+
+TEST(Limits, PlansOfHugePaddingAndDilationAreMadeAtOnce) {
+  const auto start = std::chrono::steady_clock::now();
+  ndpool_plan* plan = nullptr;
+  ndpool_error error;
+  EXPECT_EQ(ndpool_plan_parse("max f32 3 w1000000000001 s2 d4 p4000000000000", &plan, &error),
+            NDPOOL_OK)
+      << error.message;
+  ndpool_plan_destroy(plan);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+TEST(Limits, AnAddressSpaceTooSmallForTheArrayIsRefusedWithoutStridesToo) {
+  const PlanPointer plan = parse("max f32 64 w2");
+  std::vector<float> y(32, 3);
+  ndpool_error error{};
+  const auto* high = reinterpret_cast<const void*>(std::numeric_limits<uintptr_t>::max() - 7);
+  EXPECT_EQ(ndpool_forward(plan.get(), {high, nullptr}, out(&y), kNone, kNone, nullptr, &error),
+            NDPOOL_BAD_ARRAY);
+  EXPECT_EQ(y, std::vector<float>(32, 3));
+}
+
+// The VJP of a gradient of 1 for one window.
+std::vector<double> slopes(const std::string& line, const std::vector<double>& x) {
+  const PlanPointer plan = parse(line);
+  std::vector<double> dx(x.size());
+  const std::vector<double> g = {1};
+  ndpool_error error{};
+  EXPECT_EQ(ndpool_vjp(plan.get(), in(x), in(g), out(&dx), nullptr, &error), NDPOOL_OK)
+      << error.message;
+  return dx;
+}
+
+TEST(Limits, LpKeepsItsDirectionForEveryP) {
+  for (const char* p : {"0.5", "1", "1.5", "3", "1000", "1e6", "1e16", "1e300"}) {
+    const std::vector<double> dx = slopes("lp f64 2 w2 p=" + std::string(p), {1, 1});
+    // Euler: y is homogeneous of degree 1, so that <u, x> = y.
+    const double y = std::pow(2.0, 1 / std::stod(p));
+    EXPECT_NEAR(dx[0] + dx[1], y, 1e-13 * y) << "p = " << p;
+    EXPECT_EQ(dx[0], dx[1]) << "p = " << p;
+  }
+}
+
+TEST(Limits, SmoothMaxOfNumbersFartherApartThanF64Reaches) {
+  const std::vector<double> x = {1.5e308, -1.5e308};
+  const PlanPointer plan = parse("smooth f64 2 w2 beta=1e-308");
+  std::vector<double> y(1);
+  ndpool_error error{};
+  ASSERT_EQ(ndpool_forward(plan.get(), in(x), out(&y), kNone, kNone, nullptr, &error), NDPOOL_OK);
+  const double expected = 1.5e308 + std::log1p(std::exp(-3.0)) * 1e308;
+  EXPECT_NEAR(y[0] / expected, 1, 1e-14);
+  EXPECT_NEAR(slopes("smooth f64 2 w2 beta=1e-308", x)[1], 1 / (1 + std::exp(3.0)), 1e-14);
+}
+
+TEST(Limits, SecondOrderProductsThatAreZeroAreNotNaN) {
+  const struct {
+    const char* line;
+    std::vector<double> x, g, v;
+  } cases[] = {{"smooth f64 2 w2 beta=1e300", {0, -1}, {1e10}, {1, 1}},
+               {"lp f64 1 w1 p=3", {1e-320}, {1}, {1}}};
+  for (const auto& c : cases) {
+    const PlanPointer plan = parse(c.line);
+    std::vector<double> hx(c.x.size(), 9);
+    ndpool_error error{};
+    ASSERT_EQ(ndpool_hvp(plan.get(), in(c.x), in(c.g), in(c.v), out(&hx), nullptr, &error),
+              NDPOOL_OK);
+    for (double value : hx) EXPECT_EQ(value, 0) << c.line;
+  }
+}
+
+}  // namespace
