@@ -7,7 +7,7 @@ say = @echo "ndpool: $(1)"
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan release soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan release bench-quick soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -54,6 +54,14 @@ release: | build ## build the library as users do
 	$(call say,building the release preset)
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --parallel $(JOBS)
+
+bench-quick: | build ## ndpool against the limit of memory, a few problems in under two minutes
+	@tools/setup build
+	$(call say,building the benchmark)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target bench_quick
+	$(call say,running; compare the time of ndpool with the smaller of both limits)
+	@build/release/bench_quick
 
 soak: | build ## compare engine and definition on N random problems: make soak N=10000000
 	@tools/setup build

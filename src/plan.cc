@@ -162,6 +162,30 @@ int32_t check_counts(const ndpool_desc& d, int pooled, ndpool_error* error) {
   return NDPOOL_OK;
 }
 
+// What is given must be used: nothing is ignored in silence.
+int32_t check_mode(const ndpool_desc& d, ndpool_error* error) {
+  const bool windowed = d.mode == NDPOOL_WINDOWED;
+  const struct {
+    const char* name;
+    bool given, wanted;
+  } values[] = {{"window", d.window.count > 0, windowed},
+                {"stride", d.stride.count > 0, windowed},
+                {"dilation", d.dilation.count > 0, windowed},
+                {"pad_lo", d.pad_lo.count > 0, windowed},
+                {"pad_hi", d.pad_hi.count > 0, windowed},
+                {"padding", d.padding != NDPOOL_PADDING_GIVEN, windowed},
+                {"output_size", d.output_size.count > 0, d.mode == NDPOOL_ADAPTIVE}};
+  for (const auto& value : values) {
+    if (value.given && !value.wanted) {
+      return fail(error, Message::not_for_mode, -1, {}, value.name);
+    }
+  }
+  if (d.padding != NDPOOL_PADDING_GIVEN && (d.pad_lo.count > 0 || d.pad_hi.count > 0)) {
+    return fail(error, Message::padding_twice, -1, {}, d.pad_lo.count > 0 ? "pad_lo" : "pad_hi");
+  }
+  return NDPOOL_OK;
+}
+
 int64_t value_of(const ndpool_ints& ints, int place, int64_t otherwise) {
   if (ints.count == 0) return otherwise;
   return ints.count == 1 ? ints.data[0] : ints.data[place];
@@ -273,6 +297,7 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
   std::vector<int> owner;
   if (int32_t code = find_axes(desc, plan.get(), &owner, error)) return code;
   if (int32_t code = check_counts(desc, plan->pooled, error)) return code;
+  if (int32_t code = check_mode(desc, error)) return code;
   plan->is_pooled = std::make_unique<bool[]>(static_cast<size_t>(plan->rank));
   plan->output_shape = plan->shape;
   int pooled = 0;

@@ -25,6 +25,12 @@ constexpr Entry kTable[] = {
     {NDPOOL_BAD_ARGUMENT,
      "{w} has {0} values for {1} pooled axes; give one value for all, or one per pooled axis"},
     {NDPOOL_BAD_ARGUMENT,
+     "{w} is given, but has no meaning here: adaptive and global windows follow from the sizes "
+     "alone, "
+     "and only adaptive pooling takes an output size; leave it out"},
+    {NDPOOL_BAD_ARGUMENT,
+     "padding is given in numbers ({w}) and as same or same_lower, which choose it; leave one out"},
+    {NDPOOL_BAD_ARGUMENT,
      "the input has rank 0: there is no axis to pool; give it at least one axis"},
     {NDPOOL_BAD_ARGUMENT, "{0} pooled axes; at most {1} can be pooled at once"},
     {NDPOOL_BAD_ARGUMENT,

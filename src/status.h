@@ -15,6 +15,8 @@ enum class Message : uint8_t {
   unknown_value,
   unknown_target,
   bad_count,
+  not_for_mode,
+  padding_twice,
   rank_zero,
   too_many_pooled,
   more_axes_than_rank,

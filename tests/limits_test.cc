@@ -108,6 +108,20 @@ TEST(Limits, PlansOfHugePaddingAndDilationAreMadeAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
+TEST(Limits, ValuesThatTheModeWouldIgnoreAreRefused) {
+  const struct {
+    const char *line, *word;
+  } cases[] = {{"max f32 8 a2 s3", "stride"},
+               {"max f32 8 a2 p1", "pad_lo"},
+               {"max f32 8 global axes=0 d2", "dilation"}};
+  for (const auto& c : cases) {
+    ndpool_plan* plan = nullptr;
+    ndpool_error error;
+    EXPECT_EQ(ndpool_plan_parse(c.line, &plan, &error), NDPOOL_BAD_ARGUMENT) << c.line;
+    EXPECT_NE(std::string(error.message).find(c.word), std::string::npos) << error.message;
+  }
+}
+
 TEST(Limits, AnAddressSpaceTooSmallForTheArrayIsRefusedWithoutStridesToo) {
   const PlanPointer plan = parse("max f32 64 w2");
   std::vector<float> y(32, 3);

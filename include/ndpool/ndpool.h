@@ -187,7 +187,7 @@ typedef struct ndpool_exec {
   void* scratch;               /* NULL: allocated for the call */
   size_t scratch_bytes;
   const ndpool_tile* tile;     /* NULL: the whole array */
-  int32_t (*cancelled)(void*); /* asked between tasks; non-zero stops the call */
+  int32_t (*cancelled)(void*); /* asked between tasks, by any of the threads; non-zero stops */
   void* cancelled_context;
 } ndpool_exec;
 
