@@ -35,7 +35,7 @@ int32_t guarded(ndpool_error* error, F f) noexcept {
     const int32_t code = f();
     return code == NDPOOL_OK ? ndpool::succeed(error) : code;
   } catch (...) {
-    return fail(error, Message::no_memory, -1, {0});
+    return fail(error, Message::out_of_memory);
   }
 }
 
@@ -92,6 +92,24 @@ int32_t check_extreme(const Plan& plan, ndpool_error* error) {
   return fail(error, Message::not_max_or_min, -1, {}, ndpool::op_name(plan.op));
 }
 
+// Descriptions come from an _init function, which says how large they are.
+template <class Desc>
+int32_t check_desc(const Desc* desc, ndpool_error* error) {
+  if (!desc) return fail(error, Message::null_pointer, -1, {}, "desc");
+  if (desc->struct_size == sizeof *desc) return NDPOOL_OK;
+  return fail(error, Message::struct_size, -1,
+              {static_cast<int64_t>(desc->struct_size), int64_t{sizeof *desc}});
+}
+
+int32_t run_unpool(const ndpool_unpool_desc* desc, bool vjp, ndpool_const_array from,
+                   ndpool_const_array index, ndpool_array to, const ndpool_exec* exec,
+                   ndpool_error* error) {
+  return guarded(error, [&]() -> int32_t {
+    if (int32_t code = check_desc(desc, error)) return code;
+    return ndpool::unpool(*desc, vjp, from, index, to, exec, error);
+  });
+}
+
 int32_t check_one_winner(const Plan& plan, ndpool_error* error) {
   if (plan.ties == NDPOOL_TIES_FIRST || plan.ties == NDPOOL_TIES_LAST) return NDPOOL_OK;
   return fail(error, Message::argmax_of_many, -1, {},
@@ -115,12 +133,8 @@ void ndpool_desc_init(ndpool_desc* desc) {
 
 int32_t ndpool_plan_create(const ndpool_desc* desc, ndpool_plan** plan, ndpool_error* error) {
   return guarded(error, [&]() -> int32_t {
-    if (!desc) return fail(error, Message::null_pointer, -1, {}, "desc");
+    if (int32_t code = check_desc(desc, error)) return code;
     if (!plan) return fail(error, Message::null_pointer, -1, {}, "plan");
-    if (desc->struct_size != sizeof *desc) {
-      return fail(error, Message::struct_size, -1,
-                  {static_cast<int64_t>(desc->struct_size), int64_t{sizeof *desc}});
-    }
     auto made = std::make_unique<ndpool_plan>();
     if (int32_t code = ndpool::make_plan(*desc, &made->plan, error)) return code;
     *plan = made.release();
@@ -338,27 +352,13 @@ void ndpool_unpool_desc_init(ndpool_unpool_desc* desc) {
 int32_t ndpool_unpool(const ndpool_unpool_desc* desc, ndpool_const_array y,
                       ndpool_const_array index, ndpool_array out, const ndpool_exec* exec,
                       ndpool_error* error) {
-  return guarded(error, [&]() -> int32_t {
-    if (!desc) return fail(error, Message::null_pointer, -1, {}, "desc");
-    if (desc->struct_size != sizeof *desc) {
-      return fail(error, Message::struct_size, -1,
-                  {static_cast<int64_t>(desc->struct_size), int64_t{sizeof *desc}});
-    }
-    return ndpool::unpool(*desc, false, y, index, out, exec, error);
-  });
+  return run_unpool(desc, false, y, index, out, exec, error);
 }
 
 int32_t ndpool_unpool_vjp(const ndpool_unpool_desc* desc, ndpool_const_array g,
                           ndpool_const_array index, ndpool_array dy, const ndpool_exec* exec,
                           ndpool_error* error) {
-  return guarded(error, [&]() -> int32_t {
-    if (!desc) return fail(error, Message::null_pointer, -1, {}, "desc");
-    if (desc->struct_size != sizeof *desc) {
-      return fail(error, Message::struct_size, -1,
-                  {static_cast<int64_t>(desc->struct_size), int64_t{sizeof *desc}});
-    }
-    return ndpool::unpool(*desc, true, g, index, dy, exec, error);
-  });
+  return run_unpool(desc, true, g, index, dy, exec, error);
 }
 
 #define NDPOOL_TEXT(number) #number

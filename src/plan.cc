@@ -320,7 +320,9 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
   plan->counts.axes = plan->axes;
   plan->counts.pooled = plan->pooled;
   plan->kernels = desc.target ? kernels_named(desc.target) : kernels_at(0);
-  if (!plan->kernels) return fail(error, Message::unknown_target, -1, {}, desc.target);
+  if (!plan->kernels) {
+    return fail(error, Message::unknown_target, -1, {}, desc.target ? desc.target : "any");
+  }
   plan->sum_lane = choose_sum_lane(*plan);
   *result = std::move(plan);
   return NDPOOL_OK;

@@ -102,6 +102,7 @@ constexpr Entry kTable[] = {
     {NDPOOL_BAD_ARGUMENT,
      "the scratch has {0} bytes, but this call needs {1}; see ndpool_plan_scratch_bytes"},
     {NDPOOL_NO_MEMORY, "{0} bytes of scratch could not be had; use fewer threads or smaller tiles"},
+    {NDPOOL_NO_MEMORY, "memory ran out while the call was prepared; free some and try again"},
     {NDPOOL_CANCELLED, "the call was cancelled; outputs hold unspecified values"},
     {NDPOOL_BAD_ARRAY,
      "axis @: the box of {w} starts at {0} with size {1}, outside its axis of size {2}; keep boxes "

@@ -52,6 +52,7 @@ enum class Message : uint8_t {
   bad_threads,
   scratch_too_small,
   no_memory,
+  out_of_memory,
   cancelled,
   tile_box,
   tile_not_covered,

@@ -142,9 +142,9 @@ struct Axis {
   // Whether some window has no cell, and the first such output.
   constexpr bool has_empty_window(Int* output) const {
     if (adaptive) return false;
-    // Windows that start before cell 0 lie wholly in the padding (then the first does), or step over
-    // the data with a dilation larger than it. How they step repeats with a period, and of those that
-    // step alike the first reaches least far.
+    // Windows that start before cell 0 lie wholly in the padding (then the first does), or step
+    // over the data with a dilation larger than it. How they step repeats with a period, and of
+    // those that step alike the first reaches least far.
     Int suspects = 1;
     if (dilation > cells && stride % dilation != 0) {
       const Int before = ceil_div(pad_lo, stride), period = dilation / common;
