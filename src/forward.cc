@@ -224,8 +224,9 @@ class SumJob : public Job {
     if (is_half(type_) && reduction_.lane == Lane::f32) {
       // In f64, so that the quotient is rounded once, to the half.
       for (int64_t i = 0; i < task.rows * lanes; ++i) {
+        const int64_t output = i % lanes / task.inner;
         scratch.wide[i] = static_cast<double>(static_cast<const float*>(scratch.sums)[i]) /
-                          static_cast<double>(scratch.divisors[i % lanes / task.inner]);
+                          static_cast<double>(scratch.divisors[output]);
       }
       convert.store[static_cast<int>(Lane::f64)][type_](shape, scratch.wide, lanes, to);
       return;

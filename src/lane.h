@@ -47,7 +47,7 @@ inline constexpr Lane float_lane(int type) { return type == NDPOOL_F64 ? Lane::f
 
 // The number of the lane of T, float or double, for looking up kernels.
 template <class T>
-inline constexpr int lane_number = static_cast<int>(sizeof(T) == 4 ? Lane::f32 : Lane::f64);
+inline constexpr int kLaneNumber = static_cast<int>(sizeof(T) == 4 ? Lane::f32 : Lane::f64);
 
 }  // namespace ndpool
 

@@ -41,7 +41,7 @@ class WindowVjpJob : public Job {
         box.start(task);
         each_row(task, plan_.pooled,
                  [&](const int64_t* across) { row(task, across, &op, &box, b); });
-        box.store(dx_, plan_.kernels->convert->store[lane_number<T>][plan_.type]);
+        box.store(dx_, plan_.kernels->convert->store[kLaneNumber<T>][plan_.type]);
       }
     }
   }
@@ -55,7 +55,7 @@ class WindowVjpJob : public Job {
   void row(const BoxTask& task, const int64_t* across, Op* op, GradientBox<T>* box,
            const Buffers& b) const {
     const int last = plan_.pooled - 1;
-    const LoadFn load = plan_.kernels->convert->load[plan_.type][lane_number<T>];
+    const LoadFn load = plan_.kernels->convert->load[plan_.type][kLaneNumber<T>];
     WindowRow<T> row{across, {}, task.inner, {}};
     row.sources[0] = {&x_, plane_of(space_, x_, task), load};
     if (v_) row.sources[1] = {v_, plane_of(space_, *v_, task), load};

@@ -23,7 +23,7 @@ WindowOp<T>::WindowOp(const Plan& plan, const Space& space, const Line* lines, c
     : plan_(plan), walk_(space, lines, cut, kMaxSources, *plan.kernels->combine, arena) {
   const int64_t lanes = cut.outputs * cut.inner;
   tree_.prepare(arena, static_cast<uint64_t>(plan.box_taps), lanes, sizeof(T), 0,
-                plan.kernels->combine->sum[lane_number<T>]);
+                plan.kernels->combine->sum[kLaneNumber<T>]);
   zeros_ = arena->take<T>(lanes);
 }
 

@@ -35,8 +35,8 @@ class WindowJob : public Job {
 
  private:
   void run(Op* op, T* lanes, const RowTask& task) const {
-    const LoadFn load = plan_.kernels->convert->load[plan_.type][lane_number<T>];
-    const StoreFn store = plan_.kernels->convert->store[lane_number<T>][plan_.type];
+    const LoadFn load = plan_.kernels->convert->load[plan_.type][kLaneNumber<T>];
+    const StoreFn store = plan_.kernels->convert->store[kLaneNumber<T>][plan_.type];
     WindowRow<T> row{task.across, task.outputs, task.inner, {}};
     row.sources[0] = {&x_, plane_address(space_, x_, task), load};
     op->measure(row);

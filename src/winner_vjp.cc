@@ -69,7 +69,7 @@ class WinnerVjpJob : public Job {
         const BoxTask task = boxes.at(i);
         w.box.start(task);
         each_row(task, plan_.pooled, [&](const int64_t* across) { row(task, across, &w); });
-        w.box.store(dx_, plan_.kernels->convert->store[lane_number<T>][plan_.type]);
+        w.box.store(dx_, plan_.kernels->convert->store[kLaneNumber<T>][plan_.type]);
       }
     }
   }
@@ -95,7 +95,7 @@ class WinnerVjpJob : public Job {
       if (!w->same(task, across, plan_.pooled, part))
         w->any = read_taps(task, across, first, part, w);
       if (!w->any) continue;
-      plan_.kernels->convert->load[plan_.type][lane_number<T>](
+      plan_.kernels->convert->load[plan_.type][kLaneNumber<T>](
           {1, part.size(), task.inner, 0, g_.pooled[last], g_.inner},
           position_of(g_, plane_of(space_, g_, task), plan_.pooled, first), w->g);
       scatter(task, across, part, w);

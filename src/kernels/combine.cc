@@ -12,12 +12,16 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// "Or" and "and" that look at both sides, so that loops of them become vectors.
+inline bool either(int a, int b) { return (a | b) != 0; }
+inline bool both(int a, int b) { return (a & b) != 0; }
+
 // The order of max and min is owned here: NaN beats every number, -0 equals +0. SIMD max
 // instructions differ between targets in both, so NaN is picked by hand.
 struct Max {
   template <class T>
   static bool beats(T a, T b) {
-    if constexpr (hwy::IsFloat<T>()) return (a > b) | ((a != a) & (b == b));
+    if constexpr (hwy::IsFloat<T>()) return either(a > b, both(a != a, b == b));
     return a > b;
   }
   template <class V>
@@ -28,7 +32,7 @@ struct Max {
 struct Min {
   template <class T>
   static bool beats(T a, T b) {
-    if constexpr (hwy::IsFloat<T>()) return (a < b) | ((a != a) & (b == b));
+    if constexpr (hwy::IsFloat<T>()) return either(a < b, both(a != a, b == b));
     return a < b;
   }
   template <class V>
@@ -133,7 +137,7 @@ void combine_arg(int64_t rows, int64_t lanes, Buffer dst, const Block& a, const 
         const T lv = left[i], rv = right[i];
         const I li = left_taps[i], ri = right_taps[i];
         const bool nearer = winner == kFirst ? ri < li : ri > li;
-        const bool take = E::beats(rv, lv) | (!E::beats(lv, rv) & nearer);
+        const bool take = either(E::beats(rv, lv), both(!E::beats(lv, rv), nearer));
         to[i] = take ? rv : lv;
         to_index[i] = take ? ri : li;
       }
