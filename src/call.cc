@@ -251,6 +251,13 @@ int32_t Reservation::run(const Job& job, const Exec& exec, ndpool_error* error) 
   return queue.stopped() ? fail(error, Message::cancelled) : NDPOOL_OK;
 }
 
+bool fits_scratch(const Job& job, const Exec& exec) {
+  if (!exec.scratch) return true;
+  Arena counting;
+  job.work(&counting, nullptr);
+  return counting.used() * static_cast<size_t>(exec.threads) + Arena::kAlign <= exec.scratch_bytes;
+}
+
 int32_t run_job(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
                 ndpool_error* error) {
   Reservation reservation;

@@ -113,6 +113,9 @@ class Reservation {
   alignas(Arena::kAlign) char small_[2048];
 };
 
+// Whether the caller's scratch, if there is any, has room for a job.
+bool fits_scratch(const Job& job, const Exec& exec);
+
 // Reserves and runs.
 int32_t run_job(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
                 ndpool_error* error);

@@ -18,6 +18,21 @@ struct Counts {
     const auto window = axes[axis].window_of(output);
     return include_pad ? window.counted : window.cells;
   }
+  // The divisor of all windows, if they have the same; else 0.
+  int64_t uniform() const {
+    if (divisor != 0) return divisor;
+    int64_t product = 1;
+    for (int i = 0; i < pooled; ++i) {
+      const Axis& axis = axes[i];
+      const int64_t first = along(i, 0);
+      const bool same = axis.adaptive
+                            ? axis.cells % axis.outputs == 0
+                            : first == axis.window && along(i, axis.outputs - 1) == axis.window;
+      if (!same) return 0;
+      product *= first;
+    }
+    return product;
+  }
   // The product over all axes but the last; with a given divisor, that number.
   int64_t across(const int64_t* outputs) const {
     if (divisor != 0) return divisor;

@@ -1,8 +1,11 @@
 // Forward and JVP of max, min and avg, and the VJP of avg: rows of outputs from a separable
 // reduction.
+#include <bit>
 #include <cstring>
 
+#include "band_job.h"
 #include "call.h"
+#include "finish.h"
 #include "identity.h"
 #include "operations.h"
 #include "reductions.h"
@@ -162,77 +165,39 @@ class SumJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override {
     Reducer reducer(reduction_, arena);
     const Cut& cut = reduction_.cut;
-    Scratch scratch{};
-    scratch.sums = arena->take(cut.rows * cut.outputs * cut.inner, lane_size(reduction_.lane));
-    scratch.divisors = arena->take<int64_t>(cut.outputs);
-    if (is_half(type_)) scratch.wide = arena->take<double>(cut.rows * cut.outputs * cut.inner);
-    scratch.lanes = arena->take(cut.outputs * cut.inner, lane_size(reduction_.lane));
+    const int64_t elements = cut.rows * cut.outputs * cut.inner;
+    void* sums = arena->take(elements, lane_size(reduction_.lane));
+    AverageFinish finish(plan_, type_, reduction_.lane, tangent_, cut.outputs * cut.inner, elements,
+                         arena);
     if (!queue) return;
     for (Range range; queue->take(&range);) {
-      for (int64_t i = range.begin; i < range.end; ++i) run(&reducer, scratch, tasks.at(i));
+      for (int64_t i = range.begin; i < range.end; ++i) run(&reducer, sums, &finish, tasks.at(i));
     }
   }
 
  private:
-  struct Scratch {
-    void* sums;
-    int64_t* divisors;
-    void* lanes;
-    double* wide;  // of f16 and bf16 results
-  };
-
-  void run(Reducer* reducer, const Scratch& scratch, const RowTask& task) const {
+  void run(Reducer* reducer, void* sums, AverageFinish* finish, const RowTask& task) const {
     const Place place{plane_address(space_, *reduction_.source, task), task.rows, task.inner,
                       task.across, task.outputs};
     const int64_t lanes = task.outputs.size() * task.inner;
-    const int lane = static_cast<int>(reduction_.lane);
     const Strided shape = row_shape(space_, target_, task);
     char* to = row_address(space_, target_, task);
-    const ConvertKernels& convert = *plan_.kernels->convert;
+    const size_t size = lane_size(reduction_.lane);
     Block block;
     if (!reducer->run(place, &block)) {
-      std::memset(scratch.sums, 0,
-                  static_cast<size_t>(task.rows * lanes) * lane_size(reduction_.lane));
-      block = {scratch.sums, lanes, nullptr, 0, 0};
+      std::memset(sums, 0, static_cast<size_t>(task.rows * lanes) * size);
+      block = {sums, lanes, nullptr, 0, 0};
     }
     if (reduction_.divide_by) {
-      convert.store[lane][type_](shape, block.values, block.stride, to);
+      const int lane = static_cast<int>(reduction_.lane);
+      plan_.kernels->convert->store[lane][type_](shape, block.values, block.stride, to);
       return;
     }
-    const int64_t across = plan_.counts.across(task.across);
-    for (int64_t p = 0; p < task.outputs.size(); ++p) {
-      scratch.divisors[p] = plan_.counts.of(across, task.outputs.begin + p);
-      // The average of an empty window is 0/0, but its tangent is 0.
-      if (tangent_ && scratch.divisors[p] == 0) scratch.divisors[p] = 1;
+    if (block.values != sums) {
+      reduction_.kernels->gather[std::countr_zero(size)](task.rows, lanes, 1, 1, sums, lanes,
+                                                         block.values, block.stride);
     }
-    if (!is_float(plan_.type)) {
-      convert.finish[lane][type_](shape, block.values, block.stride, scratch.divisors, to);
-      return;
-    }
-    if (block.values != scratch.sums) {
-      plan_.kernels->combine->gather[reduction_.lane == Lane::f32 ? 2 : 3](
-          task.rows, lanes, 1, 1, scratch.sums, lanes, block.values, block.stride);
-    }
-    for (int64_t i = 0; i < lanes; ++i) {
-      const int64_t divisor = scratch.divisors[i / task.inner];
-      if (reduction_.lane == Lane::f32) {
-        static_cast<float*>(scratch.lanes)[i] = static_cast<float>(divisor);
-      } else {
-        static_cast<double*>(scratch.lanes)[i] = static_cast<double>(divisor);
-      }
-    }
-    if (is_half(type_) && reduction_.lane == Lane::f32) {
-      // In f64, so that the quotient is rounded once, to the half.
-      for (int64_t i = 0; i < task.rows * lanes; ++i) {
-        const int64_t output = i % lanes / task.inner;
-        scratch.wide[i] = static_cast<double>(static_cast<const float*>(scratch.sums)[i]) /
-                          static_cast<double>(scratch.divisors[output]);
-      }
-      convert.store[static_cast<int>(Lane::f64)][type_](shape, scratch.wide, lanes, to);
-      return;
-    }
-    plan_.kernels->combine->divide[lane](task.rows, lanes, scratch.sums, lanes, scratch.lanes);
-    convert.store[lane][type_](shape, scratch.sums, lanes, to);
+    finish->store(shape, sums, plan_.counts.across(task.across), task.outputs, to);
   }
 
   const Plan& plan_;
@@ -245,6 +210,10 @@ class SumJob : public Job {
 
 int32_t run_rows(const Job& job, const RowTasks& tasks, const Exec& exec, ndpool_error* error) {
   return run_job(job, tasks.total(), tasks.grain(), exec, error);
+}
+
+int32_t run_bands(const BandJob& job, const Exec& exec, ndpool_error* error) {
+  return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
 }
 
 // Two jobs of one call: neither writes before there is room for both.
@@ -275,6 +244,11 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   const Bound& target = bound[1];
   // The index is always the first winner; an argmax that is not takes a pass of its own.
   const bool apart = argmax.data && index.data && of_argmax != Keep::first;
+  if (!index.data) {
+    const BandJob band(plan, space, bound[0], array(at_y), array(at_argmax),
+                       of_argmax == Keep::last);
+    if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);
+  }
   const Keep keep = index.data ? Keep::first : argmax.data ? of_argmax : Keep::values;
   ExtremeJob job(plan, space, bound[0], target, keep);
   job.y = array(at_y);
@@ -316,6 +290,11 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
   };
   if (!dy.data || !y.data) {
     const Pass pass(plan, y.data ? x : dx, y.data ? y : dy);
+    if (!plan.has_empty_windows) {
+      const BandJob band(plan, pass.space, pass.bound[1], plan.out_type,
+                         sum_reduction(plan, pass.space, pass.bound[0], plan.sum_lane));
+      if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);
+    }
     const SumJob job = pass.job(plan, !y.data);
     return run_rows(job, job.tasks, exec, error);
   }
@@ -329,8 +308,10 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
   Space space;
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
-  SumJob job(plan, space, bound[1], plan.type, true,
-             transposed_sum(plan, space, bound[0], float_lane(plan.type)));
+  const Reduction reduction = transposed_sum(plan, space, bound[0], float_lane(plan.type));
+  const BandJob band(plan, space, bound[1], plan.type, reduction);
+  if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);
+  const SumJob job(plan, space, bound[1], plan.type, true, reduction);
   return run_rows(job, job.tasks, exec, error);
 }
 

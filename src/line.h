@@ -61,6 +61,21 @@ class Line {
     return transposed_ ? axis_->pad_lo - (axis_->extent() - 1) : -axis_->pad_lo;
   }
 
+  bool transposed() const { return transposed_; }
+  // After how many outputs the pattern of taps repeats, moved on; 0: never.
+  int64_t period() const { return axis_->adaptive ? 0 : transposed_ ? axis_->stride : 1; }
+  // Not adaptive: the taps of an output as if the sources had no end, tap 0 first.
+  Span unclipped(int64_t output) const {
+    if (!transposed_) return {origin() + output * spacing(), axis_->window, step(), 0};
+    const int64_t place = output + axis_->pad_lo, step = axis_->dilation / axis_->common;
+    if (place % axis_->common != 0) return {0, 0, step, 0};
+    const int64_t low = geometry::ceil_div(place - (axis_->extent() - 1), axis_->stride);
+    const int64_t root = axis_->cover_root(output);
+    const int64_t begin = root + geometry::ceil_div(low - root, step) * step;
+    const int64_t high = geometry::floor_div(place, axis_->stride);
+    return {begin, high < begin ? 0 : (high - begin) / step + 1, step, 0};
+  }
+
   int64_t sources() const { return transposed_ ? axis_->outputs : axis_->cells; }
   int64_t outputs() const { return transposed_ ? axis_->cells : axis_->outputs; }
 

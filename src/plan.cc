@@ -272,6 +272,20 @@ int32_t number_taps(Plan* plan, ndpool_error* error) {
   return NDPOOL_OK;
 }
 
+// An adaptive axis whose windows have the same size and distance is a windowed one. (Only few
+// outputs are looked at: a plan's cost must not grow with them.)
+Axis even(const Axis& axis) {
+  constexpr int64_t kMost = 32;
+  if (!axis.adaptive || axis.outputs > kMost) return axis;
+  const int64_t stride = axis.outputs > 1 ? axis.window_of(1).first : axis.cells;
+  if (stride < 1) return axis;
+  for (int64_t o = 0; o < axis.outputs; ++o) {
+    const auto window = axis.window_of(o);
+    if (window.cells != axis.window || window.first != o * stride) return axis;
+  }
+  return geometry::make_windowed<int64_t>(axis.cells, axis.window, stride, 1, 0, 0).axis;
+}
+
 // The lane in which the sum of the largest window is exact (integers) or as wide as asked (floats).
 Lane choose_sum_lane(const Plan& plan) {
   if (is_float(plan.type)) {
@@ -279,6 +293,7 @@ Lane choose_sum_lane(const Plan& plan) {
   }
   const int bits = 8 * static_cast<int>(type_size(plan.type)) +
                    static_cast<int>(std::bit_width(static_cast<uint64_t>(plan.box_taps)));
+  if (bits <= 15) return Lane::i16;
   if (bits <= 30) return Lane::i32;
   return bits <= 61 && type_size(plan.type) <= 4 ? Lane::i64 : Lane::i128;
 }
@@ -308,6 +323,7 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
             make_axis(desc, owner[at], axis, plan->shape[at], &plan->axes[pooled], error)) {
       return code;
     }
+    plan->even_axes[pooled] = even(plan->axes[pooled]);
     plan->is_pooled[at] = true;
     plan->axis_number[pooled] = axis;
     plan->output_shape[at] = plan->axes[pooled].outputs;
@@ -317,7 +333,7 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
   if (int32_t code = check_total(plan->output_shape, "output", error)) return code;
   if (int32_t code = number_taps(plan.get(), error)) return code;
   if (int32_t code = check_empty_windows(desc, plan.get(), error)) return code;
-  plan->counts.axes = plan->axes;
+  plan->counts.axes = plan->even_axes;
   plan->counts.pooled = plan->pooled;
   plan->kernels = desc.target ? kernels_named(desc.target) : kernels_at(0);
   if (!plan->kernels) {

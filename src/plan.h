@@ -25,6 +25,7 @@ struct Plan {
   std::unique_ptr<bool[]> is_pooled;  // by array axis
   int axis_number[kMaxPooled]{};      // of each pooled axis, ascending
   Axis axes[kMaxPooled];
+  Axis even_axes[kMaxPooled];  // adaptive ones whose windows are alike, as windowed ones
   Counts counts;
 
   bool has_empty_windows = false;  // some window holds no cell (and that is allowed)

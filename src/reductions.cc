@@ -21,7 +21,7 @@ Reduction base(const Plan& plan, const Space& space, const Bound& source, bool t
   r.source = &source;
   r.kernels = plan.kernels->combine;
   for (int i = 0; i < plan.pooled; ++i) {
-    r.lines[i] = Line(plan.axes[i], transposed);
+    r.lines[i] = Line(plan.even_axes[i], transposed);
     r.weight[i] = plan.tap_weight[i];
   }
   return r;

@@ -1,9 +1,12 @@
 #include "scratch.h"
 
 #include <algorithm>
+#include <initializer_list>
 
+#include "band_job.h"
 #include "operations.h"
 #include "reductions.h"
+#include "spread.h"
 #include "window_ops.h"
 
 namespace ndpool {
@@ -44,9 +47,67 @@ size_t window_bytes(const Plan& plan, const Space& space, const Line* lines,
   return arena.used();
 }
 
+size_t used_by(const Job& job) {
+  Arena arena;
+  job.work(&arena, nullptr);
+  return arena.used();
+}
+
+// What bands need on arrays in row-major order. With other layouts a call may need more; if the
+// caller's scratch has no room for that, it goes row by row.
+size_t band_bytes(const Plan& plan) {
+  ArrayArg x, y, argmax;
+  x.size = plan.shape.data();
+  x.element = static_cast<int64_t>(type_size(plan.type));
+  y.size = argmax.size = plan.output_shape.data();
+  y.element = static_cast<int64_t>(type_size(plan.out_type));
+  argmax.element = static_cast<int64_t>(type_size(plan.argmax_type));
+  for (int64_t size : plan.shape) {
+    if (size == 0) return 0;
+  }
+  size_t bytes = 0;
+  const auto count = [&](const auto& job) {
+    if (job.possible()) bytes = std::max(bytes, used_by(job));
+  };
+  const bool derivatives = is_float(plan.type);
+  Space space;
+  Bound bound[3];
+  const auto bind = [&](std::initializer_list<ArrayArg> args, int target) {
+    bind_arrays(plan.rank, plan.is_pooled.get(), args.begin(), static_cast<int>(args.size()),
+                target, &space, bound);
+  };
+  if (plan.op == NDPOOL_AVG) {
+    bind({x, y}, 1);
+    count(BandJob(plan, space, bound[1], plan.out_type,
+                  sum_reduction(plan, space, bound[0], plan.sum_lane)));
+    ArrayArg g = y;
+    g.element = x.element;
+    bind({g, x}, 1);
+    if (derivatives) {
+      count(BandJob(plan, space, bound[1], plan.type,
+                    transposed_sum(plan, space, bound[0], float_lane(plan.type))));
+    }
+  } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
+    bind({x, y, argmax}, 1);
+    count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
+    count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
+    count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));
+    bind({y, argmax, x}, 2);
+    if (derivatives) count(SpreadJob(plan, space, bound[0], bound[1], bound[2]));
+  }
+  return bytes;
+}
+
+size_t row_bytes(const Plan& plan);
+
 }  // namespace
 
-size_t scratch_bytes(const Plan& plan) {
+size_t scratch_bytes(const Plan& plan) { return std::max(row_bytes(plan), band_bytes(plan)); }
+
+namespace {
+
+// Of the algorithms that work row by row or window by window, whatever the layout.
+size_t row_bytes(const Plan& plan) {
   int64_t cells = 1, outputs = 1;
   for (int64_t size : plan.shape) cells *= size;
   for (int64_t size : plan.output_shape) outputs *= size;
@@ -79,5 +140,7 @@ size_t scratch_bytes(const Plan& plan) {
     }
   }
 }
+
+}  // namespace
 
 }  // namespace ndpool

@@ -1,37 +1,19 @@
 // Gradients of max and min with one winner per window (ties first and last).
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <optional>
-#include <vector>
 
+#include "argmax.h"
 #include "boxes.h"
 #include "call.h"
 #include "operations.h"
 #include "reductions.h"
 #include "rows.h"
-#include "status.h"
+#include "spread.h"
 #include "winner.h"
 
 namespace ndpool {
 namespace {
-
-uint64_t read_argmax(const char* at, int type) {
-  uint8_t u8;
-  uint16_t u16;
-  uint32_t u32;
-  uint64_t u64;
-  switch (type) {
-    case NDPOOL_U8:
-      return std::memcpy(&u8, at, 1), u8;
-    case NDPOOL_U16:
-      return std::memcpy(&u16, at, 2), u16;
-    case NDPOOL_U32:
-      return std::memcpy(&u32, at, 4), u32;
-    default:
-      return std::memcpy(&u64, at, 8), u64;
-  }
-}
 
 // VJP of max and min with one winner per window: its tap comes from the compact argmax, or is found
 // in x.
@@ -152,82 +134,6 @@ class WinnerVjpJob : public Job {
   int64_t inner_ = 1, outputs_ = 1;
 };
 
-// Whether all tap numbers name cells of their windows. Nothing is written.
-class ArgmaxCheckJob : public Job {
- public:
-  ArgmaxCheckJob(const Plan& plan, const Space& space, const Bound& argmax)
-      : tasks(space, argmax, 1, argmax.box[plan.pooled - 1].size(), space.inner),
-        plan_(plan),
-        space_(space),
-        argmax_(argmax) {}
-
-  RowTasks tasks;
-  bool good() const { return good_.load(std::memory_order_relaxed); }
-
-  void work(Arena*, TaskQueue* queue) const override {
-    if (!queue) return;
-    for (Range range; good() && queue->take(&range);) {
-      for (int64_t i = range.begin; i < range.end; ++i) check(tasks.at(i));
-    }
-  }
-
- private:
-  void check(const RowTask& task) const {
-    WinnerRow windows(plan_, task.across);
-    const char* row = row_address(space_, argmax_, task);
-    const Strided shape = row_shape(space_, argmax_, task);
-    int64_t position[kMaxPooled];
-    for (int64_t p = 0; p < shape.positions; ++p) {
-      windows.enter_output(task.outputs.begin + p);
-      if (!windows.has_cells()) continue;
-      for (int64_t c = 0; c < shape.inner; ++c) {
-        const char* at = row + p * shape.position_stride + c * shape.inner_stride;
-        if (!windows.decode(read_argmax(at, plan_.argmax_type), position)) {
-          good_.store(false, std::memory_order_relaxed);
-        }
-      }
-    }
-  }
-
-  const Plan& plan_;
-  const Space& space_;
-  const Bound& argmax_;
-  mutable std::atomic<bool> good_{true};
-};
-
-// Finds the first tap number, in row-major order, that names no cell.
-int32_t report_bad_argmax(const Plan& plan, const ArrayArg& argmax, ndpool_error* error) {
-  const size_t rank = static_cast<size_t>(plan.rank);
-  std::vector<int64_t> at(rank, 0), strides(rank);
-  int64_t row_major = argmax.element;
-  for (size_t axis = rank; axis-- > 0;) {
-    const int64_t stride = argmax.strides ? argmax.strides[axis] : row_major;
-    strides[axis] = argmax.size[axis] == 1 ? 0 : stride;
-    row_major *= argmax.size[axis];
-  }
-  const char* memory = argmax.data;
-  for (int64_t element = 0;; ++element) {
-    int64_t output[kMaxPooled], position[kMaxPooled];
-    for (int i = 0; i < plan.pooled; ++i) {
-      const int number = plan.axis_number[i];
-      output[i] = at[static_cast<size_t>(number)] + (argmax.start ? argmax.start[number] : 0);
-    }
-    WinnerRow windows(plan, output);
-    windows.enter_output(output[plan.pooled - 1]);
-    const uint64_t tap = read_argmax(memory, plan.argmax_type);
-    if (windows.has_cells() && !windows.decode(tap, position)) {
-      return fail(error, Message::bad_argmax, -1,
-                  {static_cast<int64_t>(tap), element, plan.box_taps});
-    }
-    for (size_t axis = rank; axis-- > 0;) {
-      memory += strides[axis];
-      if (++at[axis] < argmax.size[axis]) break;
-      memory -= strides[axis] * argmax.size[axis];
-      at[axis] = 0;
-    }
-  }
-}
-
 }  // namespace
 
 int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, const ArrayArg& g,
@@ -236,10 +142,11 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
   Space space;
   Bound bound[3];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 3, 2, &space, bound);
-  const ArgmaxCheckJob check(plan, space, bound[1]);
-  if (int32_t code = run_job(check, check.tasks.total(), check.tasks.grain(), exec, error))
-    return code;
-  if (!check.good()) return report_bad_argmax(plan, argmax, error);
+  if (int32_t code = check_argmax(plan, space, bound[1], argmax, exec, error)) return code;
+  const SpreadJob spread(plan, space, bound[0], bound[1], bound[2]);
+  if (spread.possible() && fits_scratch(spread, exec)) {
+    return run_job(spread, spread.tasks().total(), spread.tasks().grain(), exec, error);
+  }
   if (plan.type == NDPOOL_F64) {
     return run_boxes(WinnerVjpJob<double>(plan, space, bound[0], bound[2], &bound[1], nullptr),
                      exec, error);

@@ -120,6 +120,14 @@ struct Axis {
     return {start + lead * dilation, end - lead, dilation, lead, counted};
   }
 
+  // Outputs o with cell + pad_lo - o*stride in {0, dilation, …} are the root modulo
+  // dilation/common (if common divides cell + pad_lo; else there are none).
+  constexpr Int cover_root(Int cell) const {
+    const Int step = dilation / common, place = cell + pad_lo;
+    return step == 1 ? 0
+                     : mul_div(static_cast<Int>(place / common % step), inverse, step).remainder;
+  }
+
   constexpr Cover<Int> cover_of(Int cell) const {
     if (adaptive) {
       const Int begin = mul_div(cell, outputs, cells).quotient;
@@ -128,9 +136,7 @@ struct Axis {
     }
     const Int step = dilation / common, place = cell + pad_lo;
     if (place % common != 0) return {0, 0, step, 0};
-    // Outputs o with place - o*stride in {0, dilation, …}: o = root modulo step.
-    const Int root =
-        step == 1 ? 0 : mul_div(static_cast<Int>(place / common % step), inverse, step).remainder;
+    const Int root = cover_root(cell);
     const Int low = ceil_div(static_cast<Int>(place - (extent() - 1)), stride);
     const Int high = place / stride < outputs - 1 ? place / stride : outputs - 1;
     const Int begin = root + ceil_div(static_cast<Int>(low - root), step) * step;

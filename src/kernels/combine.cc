@@ -5,70 +5,13 @@
 #define HWY_TARGET_INCLUDE "kernels/combine.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/order.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// "Or" and "and" that look at both sides, so that loops of them become vectors.
-inline bool either(int a, int b) { return (a | b) != 0; }
-inline bool both(int a, int b) { return (a & b) != 0; }
-
-// The order of max and min is owned here: NaN beats every number, -0 equals +0. SIMD max
-// instructions differ between targets in both, so NaN is picked by hand.
-struct Max {
-  template <class T>
-  static bool beats(T a, T b) {
-    if constexpr (hwy::IsFloat<T>()) return either(a > b, both(a != a, b == b));
-    return a > b;
-  }
-  template <class V>
-  static V extreme(V a, V b) {
-    return hn::Max(a, b);
-  }
-};
-struct Min {
-  template <class T>
-  static bool beats(T a, T b) {
-    if constexpr (hwy::IsFloat<T>()) return either(a < b, both(a != a, b == b));
-    return a < b;
-  }
-  template <class V>
-  static V extreme(V a, V b) {
-    return hn::Min(a, b);
-  }
-};
-
-template <class E>
-struct Extremum {
-  template <class T>
-  static T one(T a, T b) {
-    return E::beats(b, a) ? b : a;
-  }
-  template <class V>
-  static V many(V a, V b) {
-    using T = hn::TFromD<hn::DFromV<V>>;
-    if constexpr (hwy::IsFloat<T>()) {
-      const V number_or_b = hn::IfThenElse(hn::IsNaN(b), b, E::extreme(a, b));
-      return hn::IfThenElse(hn::IsNaN(a), a, number_or_b);
-    } else {
-      return E::extreme(a, b);
-    }
-  }
-};
-
-struct Sum {
-  template <class T>
-  static T one(T a, T b) {
-    return static_cast<T>(a + b);
-  }
-  template <class V>
-  static V many(V a, V b) {
-    return hn::Add(a, b);
-  }
-};
 
 // Blocks without gaps between rows are one long row.
 inline void join_rows(int64_t* rows, int64_t* lanes, int64_t a, int64_t b, int64_t c) {
@@ -172,6 +115,20 @@ void divide(int64_t rows, int64_t lanes, void* block, int64_t stride, const void
   }
 }
 
+// Multiplying by the reciprocal of a power of two rounds as dividing does.
+template <class T>
+void scale(int64_t n, void* block, int64_t divisor) {
+  T* values = static_cast<T*>(block);
+  const T by = static_cast<T>(divisor);
+  const bool exact = divisor > 0 && (divisor & (divisor - 1)) == 0;
+  if (exact) {
+    const T factor = 1 / by;
+    for (int64_t i = 0; i < n; ++i) values[i] *= factor;
+  } else {
+    for (int64_t i = 0; i < n; ++i) values[i] /= by;
+  }
+}
+
 template <class E>
 void fill_extreme(CombineFn* table) {
   using X = Extremum<E>;
@@ -219,6 +176,7 @@ CombineKernels make_table() {
   fill_arg<Min, kLast, uint64_t>(t.arg[kMin][kLast][1]);
   t.sum[static_cast<int>(Lane::f32)] = combine<Sum, float>;
   t.sum[static_cast<int>(Lane::f64)] = combine<Sum, double>;
+  t.sum[static_cast<int>(Lane::i16)] = combine<Sum, int16_t>;
   t.sum[static_cast<int>(Lane::i32)] = combine<Sum, int32_t>;
   t.sum[static_cast<int>(Lane::i64)] = combine<Sum, int64_t>;
   t.sum[static_cast<int>(Lane::i128)] = sum_int128;
@@ -229,6 +187,8 @@ CombineKernels make_table() {
   t.gather[4] = gather<Int128>;
   t.divide[static_cast<int>(Lane::f32)] = divide<float>;
   t.divide[static_cast<int>(Lane::f64)] = divide<double>;
+  t.scale[static_cast<int>(Lane::f32)] = scale<float>;
+  t.scale[static_cast<int>(Lane::f64)] = scale<double>;
   return t;
 }
 

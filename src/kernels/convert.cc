@@ -1,4 +1,5 @@
 // Array elements to lanes and back: any strides, any alignment, each value rounded at most once.
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -38,19 +39,63 @@ L lift(T value) {
   }
 }
 
-// f16 and bf16 as i16 keys with the order of max or min: -0 becomes +0, NaN the key that wins.
+// Floats as integer keys with the order of max or min: -0 becomes +0, NaN the key that wins.
+template <class T>
+struct KeyOf {
+  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+  using Key = std::make_signed_t<Bits>;
+  static constexpr Bits kInfinity = std::is_same_v<T, Float16>    ? Bits{0x7C00}
+                                    : std::is_same_v<T, BFloat16> ? Bits{0x7F80}
+                                                                  : static_cast<Bits>(0x7F800000);
+};
+// Without branches, so that loops of it become vectors.
 template <Extreme extreme, class T>
-int16_t key(T value) {
-  constexpr uint16_t kInfinity = std::is_same_v<T, Float16> ? 0x7C00 : 0x7F80;
-  const uint16_t bits = value.bits, magnitude = bits & 0x7FFF;
-  if (magnitude > kInfinity) return extreme == kMax ? INT16_MAX : INT16_MIN;
-  if (magnitude == 0) return 0;
-  return static_cast<int16_t>(bits & 0x8000 ? bits ^ 0x7FFF : bits);
+typename KeyOf<T>::Key key(typename KeyOf<T>::Bits bits) {
+  using Bits = typename KeyOf<T>::Bits;
+  using Key = typename KeyOf<T>::Key;
+  constexpr Key kMost = std::numeric_limits<Key>::max();
+  const Key magnitude = static_cast<Key>(bits & static_cast<Bits>(kMost));
+  const Key sign = static_cast<Key>(static_cast<Key>(bits) >> (8 * sizeof(Key) - 1));  // 0 or -1
+  const Key ordered = static_cast<Key>(static_cast<Key>(magnitude ^ sign) - sign);
+  constexpr Key kNan = extreme == kMax ? kMost : static_cast<Key>(-kMost);
+  return magnitude > static_cast<Key>(KeyOf<T>::kInfinity) ? kNan : ordered;
 }
 template <class T>
-T unkey(int16_t key) {
-  const uint16_t bits = static_cast<uint16_t>(key);
-  return {static_cast<uint16_t>(bits & 0x8000 ? bits ^ 0x7FFF : bits)};
+typename KeyOf<T>::Bits unkey(typename KeyOf<T>::Key key) {
+  using Bits = typename KeyOf<T>::Bits;
+  using Key = typename KeyOf<T>::Key;
+  const Key sign = static_cast<Key>(key >> (8 * sizeof(Key) - 1));
+  const Key magnitude = static_cast<Key>(static_cast<Key>(key ^ sign) - sign);
+  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  return static_cast<Bits>(static_cast<Bits>(magnitude) | (static_cast<Bits>(sign) & kSign));
+}
+
+// n elements side by side, to lanes. Halves are promoted whole vectors at a time.
+template <class L, class T>
+void lift_run(const char* HWY_RESTRICT from, int64_t n, L* HWY_RESTRICT to) {
+  int64_t i = 0;
+  if constexpr (std::is_same_v<L, T>) {
+    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+    return;
+  } else if constexpr (std::is_same_v<L, float> && std::is_same_v<T, BFloat16>) {
+    // The upper half of a float.
+    uint32_t* bits = reinterpret_cast<uint32_t*>(to);
+    for (; i < n; ++i) bits[i] = uint32_t{read<uint16_t>(from + 2 * i)} << 16;
+#if HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
+    // Where there are instructions for it: emulations forget infinity and NaN.
+  } else if constexpr (std::is_same_v<L, float> && std::is_same_v<T, Float16>) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::ScalableTag<float> d;
+    const hn::Rebind<hwy::float16_t, decltype(d)> half;
+    const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+    hwy::float16_t block[HWY_MAX_BYTES / 4];
+    for (; i + step <= n; i += step) {
+      std::memcpy(block, from + 2 * i, static_cast<size_t>(step) * 2);
+      hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, block)), d, to + i);
+    }
+#endif
+  }
+  for (; i < n; ++i) to[i] = lift<L>(read<T>(from + i * int64_t{sizeof(T)}));
 }
 
 // Calls body(element address, lane number) for each element, contiguous runs in loops of their own.
@@ -80,18 +125,36 @@ void each(const Strided& s, Address array, int64_t lane_stride, Body body) {
 template <class T, class L>
 void load(const Strided& s, const char* src, void* dst) {
   L* to = static_cast<L*>(dst);
+  const bool packed = s.inner == 1 || s.inner_stride == int64_t{sizeof(T)};
+  if (packed && (s.positions == 1 || s.position_stride == s.inner * int64_t{sizeof(T)})) {
+    const int64_t n = s.positions * s.inner;
+    for (int64_t r = 0; r < s.rows; ++r) lift_run<L, T>(src + r * s.row_stride, n, to + r * n);
+    return;
+  }
   each<sizeof(T)>(s, src, s.positions * s.inner,
                   [to](const char* from, int64_t lane) { to[lane] = lift<L>(read<T>(from)); });
 }
 template <class T, Extreme extreme>
 void load_key(const Strided& s, const char* src, void* dst) {
-  int16_t* to = static_cast<int16_t*>(dst);
-  each<sizeof(T)>(s, src, s.positions * s.inner,
-                  [to](const char* from, int64_t lane) { to[lane] = key<extreme>(read<T>(from)); });
+  using Bits = typename KeyOf<T>::Bits;
+  auto* to = static_cast<typename KeyOf<T>::Key*>(dst);
+  each<sizeof(T)>(s, src, s.positions * s.inner, [to](const char* from, int64_t lane) {
+    to[lane] = key<extreme, T>(read<Bits>(from));
+  });
 }
 template <class L, class T>
 void store(const Strided& s, const void* src, int64_t stride, char* dst) {
   const L* from = static_cast<const L*>(src);
+  if constexpr (std::is_same_v<L, T>) {
+    const bool packed = s.inner == 1 || s.inner_stride == int64_t{sizeof(T)};
+    if (packed && (s.positions == 1 || s.position_stride == s.inner * int64_t{sizeof(T)})) {
+      const size_t bytes = static_cast<size_t>(s.positions * s.inner) * sizeof(T);
+      for (int64_t r = 0; r < s.rows; ++r) {
+        std::memcpy(dst + r * s.row_stride, from + r * stride, bytes);
+      }
+      return;
+    }
+  }
   each<sizeof(T)>(s, dst, stride, [from](char* to, int64_t lane) {
     if constexpr (std::is_floating_point_v<L>) {
       write<T>(to, RoundTo<T>::from(from[lane]));
@@ -102,15 +165,52 @@ void store(const Strided& s, const void* src, int64_t stride, char* dst) {
 }
 template <class T>
 void store_key(const Strided& s, const void* src, int64_t stride, char* dst) {
-  const int16_t* from = static_cast<const int16_t*>(src);
+  const auto* from = static_cast<const typename KeyOf<T>::Key*>(src);
   each<sizeof(T)>(s, dst, stride,
-                  [from](char* to, int64_t lane) { write<T>(to, unkey<T>(from[lane])); });
+                  [from](char* to, int64_t lane) { write(to, unkey<T>(from[lane])); });
+}
+
+// sum/divisor to nearest, halves away from zero, in the float type F: exact where both have far
+// fewer bits than F, since n/d is a half or at least 1/(2d) away from one.
+template <class F, class T, class L>
+T quotient_by_float(L sum, F divisor) {
+  const F quotient = static_cast<F>(sum) / divisor;
+  const F rounded = quotient + std::copysign(F{0.5}, quotient);
+  constexpr F kLow = static_cast<F>(std::numeric_limits<T>::min());
+  constexpr F kHigh = static_cast<F>(std::numeric_limits<T>::max());
+  const F inside = rounded < kLow ? kLow : rounded > kHigh ? kHigh : rounded;
+  return static_cast<T>(static_cast<int32_t>(inside));
 }
 
 template <class L, class T>
 void finish(const Strided& s, const void* sums, int64_t stride, const int64_t* divisors,
             char* dst) {
   const L* from = static_cast<const L*>(sums);
+  if constexpr (std::is_integral_v<T> && sizeof(T) <= 2 && sizeof(L) <= 4) {
+    using F = std::conditional_t<sizeof(L) == 2, float, double>;
+    bool small = s.inner == 1;
+    for (int64_t p = 0; p < s.positions; ++p) {
+      small = small && divisors[p] > -(1 << 20) && divisors[p] < 1 << 20;
+    }
+    constexpr int64_t kTogether = 64;
+    for (int64_t begin = 0; small && begin < s.positions; begin += kTogether) {
+      const int64_t n = s.positions - begin < kTogether ? s.positions - begin : kTogether;
+      F by[kTogether];
+      T block[kTogether];
+      for (int64_t i = 0; i < n; ++i) by[i] = static_cast<F>(divisors[begin + i]);
+      for (int64_t r = 0; r < s.rows; ++r) {
+        const L* sum = from + r * stride + begin;
+        for (int64_t i = 0; i < n; ++i) block[i] = quotient_by_float<F, T>(sum[i], by[i]);
+        char* to = dst + r * s.row_stride + begin * s.position_stride;
+        if (s.position_stride == int64_t{sizeof(T)}) {
+          std::memcpy(to, block, static_cast<size_t>(n) * sizeof(T));
+        } else {
+          for (int64_t i = 0; i < n; ++i) write<T>(to + i * s.position_stride, block[i]);
+        }
+      }
+    }
+    if (small) return;
+  }
   for (int64_t r = 0; r < s.rows; ++r) {
     for (int64_t p = 0; p < s.positions; ++p) {
       const int64_t divisor = divisors[p];
@@ -166,8 +266,10 @@ ConvertKernels make_table() {
   fill_load<BFloat16, float, double>(t.load[NDPOOL_BF16], {f32, f64});
   fill_load<float, float, double>(t.load[NDPOOL_F32], {f32, f64});
   fill_load<double, double>(t.load[NDPOOL_F64], {f64});
-  fill_load<int8_t, int8_t, int32_t, int64_t, Int128>(t.load[NDPOOL_I8], {i8, i32, i64, i128});
-  fill_load<uint8_t, uint8_t, int32_t, int64_t, Int128>(t.load[NDPOOL_U8], {u8, i32, i64, i128});
+  fill_load<int8_t, int8_t, int16_t, int32_t, int64_t, Int128>(t.load[NDPOOL_I8],
+                                                               {i8, i16, i32, i64, i128});
+  fill_load<uint8_t, uint8_t, int16_t, int32_t, int64_t, Int128>(t.load[NDPOOL_U8],
+                                                                 {u8, i16, i32, i64, i128});
   fill_load<int16_t, int16_t, int32_t, int64_t, Int128>(t.load[NDPOOL_I16], {i16, i32, i64, i128});
   fill_load<uint16_t, uint16_t, int32_t, int64_t, Int128>(t.load[NDPOOL_U16],
                                                           {u16, i32, i64, i128});
@@ -180,6 +282,8 @@ ConvertKernels make_table() {
   t.load_key[kMin][NDPOOL_F16] = load_key<Float16, kMin>;
   t.load_key[kMax][NDPOOL_BF16] = load_key<BFloat16, kMax>;
   t.load_key[kMin][NDPOOL_BF16] = load_key<BFloat16, kMin>;
+  t.load_key[kMax][NDPOOL_F32] = load_key<float, kMax>;
+  t.load_key[kMin][NDPOOL_F32] = load_key<float, kMin>;
   fill_store<float>(t.store[static_cast<int>(f32)]);
   fill_store<double>(t.store[static_cast<int>(f64)]);
   t.store[static_cast<int>(i8)][NDPOOL_I8] = store<int8_t, int8_t>;
@@ -194,8 +298,12 @@ ConvertKernels make_table() {
   // Compact tap numbers are kept in 4 or 8 bytes while computing, and stored in 1, 2, 4 or 8.
   t.store[static_cast<int>(u32)][NDPOOL_U8] = store<uint32_t, uint8_t>;
   t.store[static_cast<int>(u32)][NDPOOL_U16] = store<uint32_t, uint16_t>;
+  t.store[static_cast<int>(u16)][NDPOOL_U8] = store<uint16_t, uint8_t>;
+  t.store[static_cast<int>(u64)][NDPOOL_U8] = store<uint64_t, uint8_t>;
   t.store_key[NDPOOL_F16] = store_key<Float16>;
   t.store_key[NDPOOL_BF16] = store_key<BFloat16>;
+  t.store_key[NDPOOL_F32] = store_key<float>;
+  fill_finish<int16_t>(t.finish[static_cast<int>(i16)]);
   fill_finish<int32_t>(t.finish[static_cast<int>(i32)]);
   fill_finish<int64_t>(t.finish[static_cast<int>(i64)]);
   fill_finish<Int128>(t.finish[static_cast<int>(i128)]);

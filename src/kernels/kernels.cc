@@ -8,6 +8,8 @@ namespace ndpool {
 
 const CombineKernels* combine_kernels(int64_t target);
 const ConvertKernels* convert_kernels(int64_t target);
+const TapKernels* tap_kernels(int64_t target);
+const MoveKernels* move_kernels(int64_t target);
 const RealKernels* real_kernels(int64_t target);
 const WinnerKernels<float>* winner_kernels_f32(int64_t target);
 const WinnerKernels<double>* winner_kernels_f64(int64_t target);
@@ -26,7 +28,8 @@ struct Tables {
       const int64_t target = rest & -rest;
       if (!combine_kernels(target) || count == kMaxTargets) continue;
       kernels[count++] = {hwy::TargetName(target),    combine_kernels(target),
-                          convert_kernels(target),    real_kernels(target),
+                          convert_kernels(target),    tap_kernels(target),
+                          move_kernels(target),       real_kernels(target),
                           winner_kernels_f32(target), winner_kernels_f64(target)};
     }
   }

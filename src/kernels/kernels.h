@@ -4,6 +4,7 @@
 #ifndef NDPOOL_SRC_KERNELS_KERNELS_H_
 #define NDPOOL_SRC_KERNELS_KERNELS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "lane.h"
@@ -47,6 +48,66 @@ using DivideFn = void (*)(int64_t rows, int64_t lanes, void* block, int64_t stri
 using FinishFn = void (*)(const Strided& shape, const void* sums, int64_t sums_stride,
                           const int64_t* divisors, char* dst);
 
+// Windows as a list of taps. Lane i of each destination row combines the lanes i + offsets[…] of
+// the source row; distances are in elements. Source and destination do not overlap.
+struct TapRows {
+  int64_t planes = 1, rows = 1, lanes = 1;
+  const void* src = nullptr;
+  int64_t src_plane = 0, src_row = 0;
+  void* dst = nullptr;
+  int64_t dst_plane = 0, dst_row = 0;
+  const int64_t* offsets = nullptr;
+  int taps = 1;
+  // Sums: how many waiting nodes of the tree each tap joins. in_order: as if all of a window of
+  // `taps` taps along one axis were present (max and min: always).
+  const uint8_t* merges = nullptr;
+  bool in_order = true;
+  // Winners: the number of each tap, and where the first winner's is put, in unsigned lanes as wide
+  // as the values.
+  const uint32_t* numbers = nullptr;
+  void* index = nullptr;
+  int64_t index_plane = 0, index_row = 0;
+  // 2 or 3: each tap of the list stands for as many neighbours (of values: the list has one tap, at
+  // distance 0). paired: destination lanes are two source lanes apart (of values: always); a lane
+  // after the last neighbour of an odd number of them may be read. Neighbours of winners count up
+  // from the number of the tap.
+  int along = 0;
+  bool paired = false;
+};
+using TapsFn = void (*)(const TapRows& taps);
+
+// across, then along, row by row. across.dst and along.src are not used: rows go through `rows`.
+struct FusedRows {
+  static constexpr int kRows = 4;
+  TapRows across, along;
+  void* rows[kRows]{};
+  int64_t cells_at = 0;  // lane of a row where across begins
+  // Lanes before and after those that stand in for absent taps: copied from others of the row.
+  int pads = 0;
+  const int32_t* pad_to = nullptr;
+  const int32_t* pad_from = nullptr;
+  int64_t divisor = 0;  // f32, f64: results are divided by it
+  // The destination is a block at `staged`, one piece of memory, that is sent on past the caches.
+  const void* staged = nullptr;
+  void* stream_to = nullptr;
+};
+using FusedFn = void (*)(const FusedRows& rows);
+
+// Rows taken apart by phase: dst[phase][i] = src[starts[phase] + i*step], groups of `inner`
+// elements. Joined: the other way round, from the phases at `src` to the row at `dst`.
+struct SplitRows {
+  int64_t rows = 1, inner = 1, step = 1;
+  const void* src = nullptr;
+  int64_t src_row = 0;
+  void* dst = nullptr;
+  int64_t dst_row = 0;
+  int phases = 0;
+  int64_t phase = 0;  // from phase to phase, on the side that is apart
+  const int64_t* starts = nullptr;
+  const int64_t* counts = nullptr;
+  const int32_t* table = nullptr;  // if given: src[table[phase*counts[0] + i]]
+};
+
 enum Extreme : int { kMax, kMin };
 enum Winner : int { kFirst, kLast };
 
@@ -56,14 +117,40 @@ struct CombineKernels {
   CombineFn arg[2][2][2][kLanes];  // by Extreme, Winner, index of 4 or 8 bytes, Lane
   GatherFn gather[5];              // by log2 of the element size
   DivideFn divide[kLanes];         // f32, f64
+  // n elements over one divisor: f32, f64
+  void (*scale[kLanes])(int64_t n, void* block, int64_t divisor);
 };
 
 struct ConvertKernels {
   LoadFn load[kTypes][kLanes];      // values as they are
-  LoadFn load_key[2][kTypes];       // f16, bf16 to i16 keys, by Extreme
+  LoadFn load_key[2][kTypes];       // f16, bf16 to i16 keys, f32 to i32 keys, by Extreme
   StoreFn store[kLanes][kTypes];    // floats rounded once; integers of the same type copied
-  StoreFn store_key[kTypes];        // i16 keys to f16, bf16
-  FinishFn finish[kLanes][kTypes];  // from i32, i64, i128
+  StoreFn store_key[kTypes];        // keys to f16, bf16, f32
+  FinishFn finish[kLanes][kTypes];  // from i16, i32, i64, i128
+};
+
+struct TapKernels {
+  TapsFn extreme[2][kLanes];  // by Extreme, Lane
+  TapsFn winner[2][kLanes];
+  TapsFn sum[kLanes];  // f32, f64, i16, i32, i64
+  // f32, f64. `index` holds, beside each source lane, the tap number of a window's winner; taps of
+  // the list are windows, their numbers what the cell must be to have won.
+  TapsFn spread[2];
+  FusedFn extreme_rows[2][kLanes];
+  FusedFn sum_rows[kLanes];
+};
+
+struct MoveKernels {
+  void (*split[4])(const SplitRows& rows);  // by log2 of the element size
+  void (*join[4])(const SplitRows& rows);
+  // The largest of `count` bytes, `distance` apart.
+  uint64_t (*largest)(const char* first, int64_t count, int64_t distance);
+  // In each row, lane to[i] becomes what lane from[i] is.
+  void (*repeat[4])(int64_t rows, int64_t row_stride, void* block, int64_t count, const int32_t* to,
+                    const int32_t* from);
+  // A copy past the caches; flush() after the last.
+  void (*stream)(const void* src, void* dst, size_t bytes);
+  void (*flush)();
 };
 
 // Smooth max and Lp, in f64; `n` lanes.
@@ -96,6 +183,8 @@ struct Kernels {
   const char* name;
   const CombineKernels* combine;
   const ConvertKernels* convert;
+  const TapKernels* taps;
+  const MoveKernels* move;
   const RealKernels* real;
   const WinnerKernels<float>* winners32;
   const WinnerKernels<double>* winners64;

@@ -1,0 +1,135 @@
+// Windows of moderate size, many rows at a time: a band is a box of outputs whose cells stay in the
+// cache. All stages are a few kernel calls for the whole band, each of them contiguous loads at the
+// distances of a list of taps:
+//   load     elements to lanes, where they differ
+//   across   the axes before the last: rows combined with rows
+//   split    strided windows: rows taken apart by phase, so that taps become contiguous
+//   along    the last axis
+// With many channels innermost there is nothing to split, and small windows take one list for all.
+#ifndef NDPOOL_SRC_BAND_H_
+#define NDPOOL_SRC_BAND_H_
+
+#include <cstdint>
+
+#include "arena.h"
+#include "reduce.h"
+#include "rows.h"
+#include "runs.h"
+#include "tap_list.h"
+
+namespace ndpool {
+
+enum class BandForm : uint8_t {
+  none,    // not for this problem
+  narrow,  // rows in lanes, padded and split
+  wide,    // channels in lanes: across, then along
+  direct,  // channels in lanes, one list of taps
+};
+
+// How much one band covers, and what it needs.
+struct BandCut {
+  BandForm form = BandForm::none;
+  // Narrow: single lanes are picked from a table of positions; or kernels take the 2 or 3
+  // neighbours of a window themselves, at every second lane if `paired`; fused: row by row.
+  bool tabled = false, paired = false, fused = false;
+  int along = 0;
+  int64_t planes = 1, rows = 1, outputs = 1, inner = 1;
+  int64_t loaded = 0, reduced = 0, split = 0, results = 0;  // elements
+};
+
+// What bands reduce: a Reduction with what else they must know.
+struct BandWork {
+  const Reduction* reduction = nullptr;
+  TapsFn combine = nullptr;  // values, sums or winners
+  FusedFn fused = nullptr;   // values and sums: across and along, row by row
+  const MoveKernels* move = nullptr;
+  bool winners = false, last_winner = false;
+  BandCut cut;
+
+  // Chooses the cut for a box of `rows` × `outputs` outputs on the last two axes. No form is found
+  // for windows that are too wide.
+  void choose_cut(int64_t rows, int64_t outputs);
+};
+
+// Where results go, distances in elements: the array itself, or a block.
+struct BandTarget {
+  void* values = nullptr;
+  int64_t plane = 0, row = 0, position = 0;
+  void* index = nullptr;  // of winners: unsigned lanes as wide as the values
+  int64_t index_plane = 0, index_row = 0, index_position = 0;
+  // What fused rows do beyond that: see FusedRows.
+  int64_t divisor = 0;
+  void* stream_to = nullptr;
+};
+
+class Band {
+ public:
+  Band(const BandWork& work, Arena* arena);
+
+  // Reduces one band. base: address of its first plane in the source, at its first inner element.
+  void run(const BandTask& task, const char* base, const BandTarget& target);
+
+ private:
+  // The rows that a stage reads: distances in elements.
+  struct View {
+    const char* data = nullptr;
+    int64_t plane = 0;
+    int64_t before = 0;  // to the first taps of the axes before the last two
+    int64_t distance[kMaxPooled]{};
+    int64_t row = 0, first_row = 0;
+    int64_t position = 0, first = 0;  // on the last axis
+    int64_t phase = 0;                // from phase to phase of rows that were taken apart
+  };
+
+  View source(const BandTask& task, const char* base) const;
+  View load(const BandTask& task, const char* base);
+  void divide_rows(char* block, int64_t* position, Range rows, Range cells);
+  template <class F>
+  void each_row_run(const BandTask& task, const View& view, F f);
+  View across(const BandTask& task, const View& view, Range positions, Range cells, bool pad);
+  void fill_pads(char* rows, int64_t count, int64_t row_lanes, Range positions, Range cells) const;
+  void fill_table(Range outputs, Range cells);
+  int64_t split_row(int64_t outputs) const;
+  View split(const View& view, int64_t planes, int64_t rows, Range outputs);
+  void list_along(const View& view, TapList* list) const;
+  template <class F>
+  void each_pad(Range positions, Range cells, F f) const;
+  void along(const BandTask& task, const View& view, const BandTarget& target);
+  void along_runs(const BandTask& task, const View& view, const BandTarget& target);
+  void along_phases(const BandTask& task, const View& view, const BandTarget& target);
+  void fused(const BandTask& task, const View& view, Range positions, Range cells,
+             const BandTarget& target);
+  void direct(const BandTask& task, const View& view, const BandTarget& target);
+  void find_winners(const BandTask& task, View view, const BandTarget& target);
+  void clear(const TapRows& t) const;
+  void clamp_winners(const BandTask& task, const BandTarget& target) const;
+
+  const char* at(const void* memory, int64_t elements) const {
+    return static_cast<const char*>(memory) + elements * size_;
+  }
+  char* at(void* memory, int64_t elements) const {
+    return static_cast<char*>(memory) + elements * size_;
+  }
+
+  const BandWork& w_;
+  const Reduction& r_;
+  int last_, row_;  // numbers of the last axis and of the one before it (-1: none)
+  int64_t size_;    // of a lane
+  int64_t inner_ = 1;
+  char* loaded_ = nullptr;
+  char* reduced_ = nullptr;
+  char* split_ = nullptr;
+  int32_t* table_ = nullptr;
+  Range table_of_{};
+  void* divisors_ = nullptr;
+  char* fused_rows_[FusedRows::kRows]{};
+  int32_t* pad_lanes_ = nullptr;
+  int phases_ = 0, phase_of_[TapList::kMost];
+  int64_t starts_[TapList::kMost], furthest_[TapList::kMost];
+  TapList list_;
+  Span before_[kMaxPooled];
+};
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_BAND_H_

@@ -1,0 +1,229 @@
+#include "band_job.h"
+
+#include <bit>
+
+#include "contiguous.h"
+#include "machine.h"
+#include "reductions.h"
+
+namespace ndpool {
+namespace {
+
+constexpr int64_t kFewTaps = 4;     // on an axis: no gain from doubling
+constexpr int64_t kShortRow = 128;  // bytes: rows that cost more to begin than to compute
+
+// Whether doubling in padded planes is likely to beat bands.
+bool wants_padding(const Reduction& r, const BandCut& cut) {
+  if (cut.form == BandForm::none || cut.form == BandForm::wide) return true;
+  const int last = r.space->pooled - 1;
+  for (int level = 0; level <= last; ++level) {
+    if (r.lines[level].taps() > kFewTaps) return true;
+  }
+  return cut.form == BandForm::narrow && last > 0 &&
+         cut.outputs * cut.inner * static_cast<int64_t>(lane_size(r.lane)) < kShortRow;
+}
+
+}  // namespace
+
+BandJob::BandJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
+                 const Bound* argmax, bool last_winner)
+    : plan_(plan),
+      space_(space),
+      y_(y),
+      type_(plan.type),
+      argmax_(argmax),
+      reduction_(extreme_reduction(plan, space, x, Keep::values)) {
+  const Extreme extreme = plan.op == NDPOOL_MAX ? kMax : kMin;
+  const int lane = static_cast<int>(reduction_.lane);
+  const TapKernels& taps = *plan.kernels->taps;
+  if (!argmax) work_.fused = taps.extreme_rows[extreme][lane];
+  choose((argmax ? taps.winner : taps.extreme)[extreme][lane], argmax != nullptr, last_winner);
+}
+
+BandJob::BandJob(const Plan& plan, const Space& space, const Bound& target, int type,
+                 const Reduction& reduction)
+    : plan_(plan),
+      space_(space),
+      y_(&target),
+      type_(type),
+      argmax_(nullptr),
+      reduction_(reduction),
+      finish_(!reduction.divide_by) {
+  work_.fused = plan.kernels->taps->sum_rows[static_cast<int>(reduction.lane)];
+  choose(plan.kernels->taps->sum[static_cast<int>(reduction.lane)], false, false);
+}
+
+void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
+  if (plan_.has_empty_windows && !reduction_.sum) return;
+  const Bound& target = y_ ? *y_ : *argmax_;
+  const int last = space_.pooled - 1;
+  work_.reduction = &reduction_;
+  work_.combine = combine;
+  work_.move = plan_.kernels->move;
+  work_.winners = winners;
+  work_.last_winner = last_winner;
+  const int64_t rows = last > 0 ? target.box[last - 1].size() : 1;
+  work_.choose_cut(rows, target.box[last].size());
+  BandCut& cut = work_.cut;
+  if (!winners && wants_padding(reduction_, cut)) {
+    padded_ = choose_padded(reduction_, rows, target.box[last].size());
+    if (padded_.possible && !reduction_.sum && type_ == NDPOOL_F32) use_keys();
+  }
+  if (padded_.possible) {
+    cut = {};
+    cut.planes = padded_.planes;
+    cut.rows = padded_.rows;
+    cut.outputs = padded_.outputs;
+    cut.inner = padded_.inner;
+    cut.results = cut.planes * cut.rows * cut.outputs * cut.inner;
+  }
+  if (!possible()) return;
+  tasks_ = BandTasks(space_, target, cut.planes, cut.rows, cut.outputs, cut.inner);
+  if (!y_ || is_half(type_) || native_lane(type_) != reduction_.lane) return;
+  if (reduction_.sum && !is_float(type_)) return;
+  if (!rows_in_lanes(space_, *y_)) return;
+  const size_t bytes = static_cast<size_t>(elements_of(space_, *y_) * y_->element);
+  streaming_ = bytes >= last_level_cache_bytes() / 2 &&
+               bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
+  if (finish_ && cut.fused) divisor_ = plan_.counts.uniform();
+  in_place_ = !streaming_ && (!finish_ || divisor_ != 0);
+}
+
+// Integers need one instruction where floats need three, for the sake of NaN.
+void BandJob::use_keys() {
+  const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
+  reduction_.lane = Lane::i32;
+  reduction_.native = false;
+  reduction_.load = plan_.kernels->convert->load_key[extreme][type_];
+  work_.combine = plan_.kernels->taps->extreme[extreme][static_cast<int>(Lane::i32)];
+}
+
+struct BandJob::Worker {
+  Band band;
+  Padded padded;
+  void* results;
+  void* index;
+  AverageFinish finish;
+};
+
+void BandJob::work(Arena* arena, TaskQueue* queue) const {
+  const BandCut& cut = work_.cut;
+  const size_t size = lane_size(reduction_.lane);
+  Worker worker{
+      Band(work_, arena), Padded(work_, padded_, arena),
+      arena->take(in_place_ ? 0 : cut.results, size), arena->take(argmax_ ? cut.results : 0, size),
+      AverageFinish(plan_, type_, reduction_.lane, false, finish_ ? cut.outputs * cut.inner : 0,
+                    finish_ ? cut.results : 0, arena)};
+  if (!queue) return;
+  for (Range range; queue->take(&range);) {
+    BandTask task = tasks_.at(range.begin);
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      run(task, &worker);
+      tasks_.advance(&task);
+    }
+  }
+  if (streaming_) plan_.kernels->move->flush();
+}
+
+void BandJob::run(const BandTask& task, Worker* worker) const {
+  const int last = space_.pooled - 1;
+  const int64_t row = task.outputs.size() * task.inner;
+  BandTarget target;
+  target.index = worker->index;
+  target.position = target.index_position = task.inner;
+  target.row = target.index_row = row;
+  target.plane = target.index_plane = row * task.rows.size();
+  target.values = worker->results;
+  if (in_place_) {
+    const int64_t size = y_->element;
+    target.values = band_address(space_, *y_, task);
+    target.plane = y_->batch / size;
+    target.row = last > 0 ? y_->pooled[last - 1] / size : 0;
+    target.position = y_->pooled[last] / size;
+  }
+  target.divisor = divisor_;
+  if (streaming_ && work_.cut.fused && (!finish_ || divisor_ != 0)) {
+    target.stream_to = band_address(space_, *y_, task);
+  }
+  const char* base = plane_address(space_, *reduction_.source, task);
+  if (padded_.possible) {
+    worker->padded.run(task, base, target);
+  } else {
+    worker->band.run(task, base, target);
+  }
+  if (!target.stream_to) put(task, worker);
+}
+
+Strided BandJob::shape_in(const Bound& array, const BandTask& task) const {
+  const int last = space_.pooled - 1;
+  const int64_t row_stride = last > 0 ? array.pooled[last - 1] : 0;
+  return {task.rows.size(), task.outputs.size(), task.inner,
+          row_stride,       array.pooled[last],  array.inner};
+}
+
+// What is not in its array yet.
+void BandJob::put(const BandTask& task, Worker* worker) const {
+  const int64_t row = task.outputs.size() * task.inner;
+  const ConvertKernels& convert = *plan_.kernels->convert;
+  const size_t size = lane_size(reduction_.lane);
+  const int64_t plane = task.rows.size() * row * static_cast<int64_t>(size);
+  if (argmax_) {
+    constexpr Lane kIndex[] = {Lane::u8, Lane::u16, Lane::u32, Lane::u64};
+    const StoreFn store =
+        convert.store[static_cast<int>(kIndex[std::countr_zero(size)])][plan_.argmax_type];
+    char* to = band_address(space_, *argmax_, task);
+    for (int64_t p = 0; p < task.planes; ++p) {
+      store(shape_in(*argmax_, task), static_cast<char*>(worker->index) + p * plane, row,
+            to + p * argmax_->batch);
+    }
+  }
+  if (!y_ || in_place_) return;
+  char* to = band_address(space_, *y_, task);
+  char* from = static_cast<char*>(worker->results);
+  if (finish_ && divisor_ == 0) return put_averages(task, worker, to);
+  if (streaming_) {
+    plan_.kernels->move->stream(from, to, static_cast<size_t>(task.planes * plane));
+    return;
+  }
+  const bool key = !reduction_.sum && (is_half(type_) || native_lane(type_) != reduction_.lane);
+  const StoreFn store =
+      key ? convert.store_key[type_] : convert.store[static_cast<int>(reduction_.lane)][type_];
+  for (int64_t p = 0; p < task.planes; ++p) {
+    store(shape_in(*y_, task), from + p * plane, row, to + p * y_->batch);
+  }
+}
+
+void BandJob::put_averages(const BandTask& task, Worker* worker, char* to) const {
+  AverageFinish& finish = worker->finish;
+  const int last = space_.pooled - 1;
+  const int64_t row = task.outputs.size() * task.inner, rows = task.planes * task.rows.size();
+  const int64_t row_bytes = row * static_cast<int64_t>(lane_size(reduction_.lane));
+  char* const from = static_cast<char*>(worker->results);
+  if (streaming_ && finish.uniform()) {
+    finish.divide(rows, task.inner, from, 0, task.outputs);
+  } else {
+    // Rows with the same divisor together: all of a plane, or one by one.
+    const int64_t together = finish.uniform() ? task.rows.size() : 1;
+    int64_t across[kMaxPooled];
+    for (int level = 0; level + 1 < last; ++level) across[level] = task.across[level];
+    for (int64_t i = 0; i < rows; i += together) {
+      const int64_t plane = i / task.rows.size(), r = i % task.rows.size();
+      if (last > 0) across[last - 1] = task.rows.begin + r;
+      const int64_t divisor = finish.uniform() ? 0 : plan_.counts.across(across);
+      char* sums = from + i * row_bytes;
+      if (streaming_) {
+        finish.divide(1, task.inner, sums, divisor, task.outputs);
+        continue;
+      }
+      Strided shape = shape_in(*y_, task);
+      shape.rows = together;
+      finish.store(shape, sums, divisor, task.outputs,
+                   to + plane * y_->batch + r * shape.row_stride);
+    }
+  }
+  if (streaming_) {
+    plan_.kernels->move->stream(from, to, static_cast<size_t>(rows * row_bytes));
+  }
+}
+
+}  // namespace ndpool

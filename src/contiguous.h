@@ -1,0 +1,47 @@
+// Which parts of an array are one piece of memory.
+#ifndef NDPOOL_SRC_CONTIGUOUS_H_
+#define NDPOOL_SRC_CONTIGUOUS_H_
+
+#include <cstdint>
+
+#include "layout.h"
+
+namespace ndpool {
+
+// Whether an array's elements can be used as lanes where they lie, those of a row side by side.
+inline bool rows_in_lanes(const Space& space, const Bound& array) {
+  const int64_t size = array.element;
+  int64_t odd =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(array.data) % static_cast<uintptr_t>(size));
+  for (int i = 0; i < space.outer_count; ++i) odd |= array.outer[i] % size;
+  for (int i = 0; i < space.pooled; ++i) odd |= array.pooled[i] % size;
+  odd |= array.batch % size;
+  return odd == 0 && (space.inner == 1 || array.inner == size) &&
+         array.pooled[space.pooled - 1] == space.inner * size;
+}
+
+// Whether bands of that size are one piece of memory in an array whose rows are in lanes.
+inline bool bands_in_one_piece(const Space& space, const Bound& array, int64_t planes, int64_t rows,
+                               int64_t outputs, int64_t inner) {
+  const int last = space.pooled - 1;
+  if (inner != space.inner && outputs > 1) return false;
+  int64_t piece = array.box[last].size() * space.inner * array.element;
+  const bool whole = outputs == array.box[last].size() && inner == space.inner;
+  if (!whole && rows * planes > 1) return false;
+  if (last > 0) {
+    if (rows > 1 && array.pooled[last - 1] != piece) return false;
+    if (rows != array.box[last - 1].size() && planes > 1) return false;
+    piece *= array.box[last - 1].size();
+  }
+  return planes == 1 || array.batch == piece;
+}
+
+inline int64_t elements_of(const Space& space, const Bound& array) {
+  int64_t n = space.outer_total() * space.batch * space.inner;
+  for (int i = 0; i < space.pooled; ++i) n *= array.box[i].size();
+  return n;
+}
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_CONTIGUOUS_H_

@@ -1,0 +1,72 @@
+#include "finish.h"
+
+namespace ndpool {
+
+AverageFinish::AverageFinish(const Plan& plan, int type, Lane lane, bool tangent, int64_t lanes,
+                             int64_t elements, Arena* arena)
+    : plan_(plan),
+      type_(type),
+      lane_(lane),
+      tangent_(tangent),
+      uniform_(plan.counts.uniform()),
+      divisors_(arena->take<int64_t>(lanes)),
+      lane_divisors_(arena->take(lanes, lane_size(lane))) {
+  if (is_half(type)) wide_ = arena->take<double>(elements);
+}
+
+void AverageFinish::find_divisors(int64_t across, Range outputs) {
+  for (int64_t p = 0; p < outputs.size(); ++p) {
+    divisors_[p] = uniform() ? uniform_ : plan_.counts.of(across, outputs.begin + p);
+    // The average of an empty window is 0/0, but its tangent is 0.
+    if (tangent_ && divisors_[p] == 0) divisors_[p] = 1;
+  }
+}
+
+void AverageFinish::divide(int64_t rows, int64_t inner, void* sums, int64_t across, Range outputs) {
+  const int lane = static_cast<int>(lane_);
+  const int64_t lanes = outputs.size() * inner;
+  const CombineKernels& kernels = *plan_.kernels->combine;
+  if (uniform()) return kernels.scale[lane](rows * lanes, sums, uniform_);
+  find_divisors(across, outputs);
+  for (int64_t p = 0, i = 0; p < outputs.size(); ++p) {
+    for (int64_t c = 0; c < inner; ++c, ++i) {
+      if (lane_ == Lane::f32) {
+        static_cast<float*>(lane_divisors_)[i] = static_cast<float>(divisors_[p]);
+      } else {
+        static_cast<double*>(lane_divisors_)[i] = static_cast<double>(divisors_[p]);
+      }
+    }
+  }
+  kernels.divide[lane](rows, lanes, sums, lanes, lane_divisors_);
+}
+
+void AverageFinish::store(const Strided& shape, void* sums, int64_t across, Range outputs,
+                          char* to) {
+  const ConvertKernels& convert = *plan_.kernels->convert;
+  const int lane = static_cast<int>(lane_);
+  const int64_t lanes = shape.positions * shape.inner;
+  if (!is_float(plan_.type)) {
+    find_divisors(across, outputs);
+    convert.finish[lane][type_](shape, sums, lanes, divisors_, to);
+    return;
+  }
+  if (!is_half(type_) || lane_ != Lane::f32) {
+    divide(shape.rows, shape.inner, sums, across, outputs);
+    convert.store[lane][type_](shape, sums, lanes, to);
+    return;
+  }
+  // In f64, so that the quotient is rounded once, to the half.
+  find_divisors(across, outputs);
+  const float* from = static_cast<const float*>(sums);
+  for (int64_t r = 0, i = 0; r < shape.rows; ++r) {
+    for (int64_t p = 0; p < shape.positions; ++p) {
+      const double divisor = static_cast<double>(divisors_[p]);
+      for (int64_t c = 0; c < shape.inner; ++c, ++i) {
+        wide_[i] = static_cast<double>(from[i]) / divisor;
+      }
+    }
+  }
+  convert.store[static_cast<int>(Lane::f64)][type_](shape, wide_, lanes, to);
+}
+
+}  // namespace ndpool
