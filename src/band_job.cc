@@ -55,6 +55,7 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& target, int 
 
 void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   if (plan_.has_empty_windows && !reduction_.sum) return;
+  if (plan_.algorithm == NDPOOL_ALGORITHM_ROWS) return;
   const Bound& target = y_ ? *y_ : *argmax_;
   const int last = space_.pooled - 1;
   work_.reduction = &reduction_;
@@ -65,7 +66,9 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   const int64_t rows = last > 0 ? target.box[last - 1].size() : 1;
   work_.choose_cut(rows, target.box[last].size());
   BandCut& cut = work_.cut;
-  if (!winners && wants_padding(reduction_, cut)) {
+  const bool automatic = plan_.algorithm == NDPOOL_ALGORITHM_AUTOMATIC;
+  const bool doubling = plan_.algorithm == NDPOOL_ALGORITHM_DOUBLING;
+  if (!winners && (doubling || (automatic && wants_padding(reduction_, cut)))) {
     padded_ = choose_padded(reduction_, rows, target.box[last].size());
     if (padded_.possible && !reduction_.sum && type_ == NDPOOL_F32) use_keys();
   }
@@ -87,6 +90,30 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
                bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
   if (finish_ && cut.fused) divisor_ = plan_.counts.uniform();
   in_place_ = !streaming_ && (!finish_ || divisor_ != 0);
+}
+
+std::string BandJob::describe() const {
+  std::string text;
+  if (padded_.possible) {
+    text = "doubling: windows of 1, 2, 4 ... taps at every place, in strips of " +
+           std::to_string(padded_.strip) + " columns, then along rows";
+  } else if (work_.cut.form == BandForm::direct) {
+    text = "bands: channels in lanes, all taps of a window in one list";
+  } else if (work_.cut.form == BandForm::wide) {
+    text = "bands: channels in lanes, across each pooled axis in turn, then along the last";
+  } else if (work_.cut.fused) {
+    text = "bands: row by row, across into a row that stays in the cache, then along it";
+    if (work_.cut.paired) text += ", every second lane";
+  } else {
+    text = "bands: across, rows taken apart by ";
+    text += work_.cut.tabled ? "a table of positions" : "the phases of the stride";
+    text += ", then along";
+  }
+  text += "; " + std::to_string(work_.cut.planes) + " x " + std::to_string(work_.cut.rows) + " x " +
+          std::to_string(work_.cut.outputs * work_.cut.inner) +
+          " outputs at a time (planes x rows x lanes)";
+  if (streaming_) text += "; results go past the caches";
+  return text;
 }
 
 // Integers need one instruction where floats need three, for the sake of NaN.

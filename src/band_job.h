@@ -2,6 +2,8 @@
 #ifndef NDPOOL_SRC_BAND_JOB_H_
 #define NDPOOL_SRC_BAND_JOB_H_
 
+#include <string>
+
 #include "band.h"
 #include "call.h"
 #include "finish.h"
@@ -21,6 +23,8 @@ class BandJob : public Job {
   BandJob(const BandJob&) = delete;
   BandJob& operator=(const BandJob&) = delete;
 
+  // In words, for explain.
+  std::string describe() const;
   bool possible() const { return padded_.possible || work_.cut.form != BandForm::none; }
   const BandTasks& tasks() const { return tasks_; }
 

@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "band_job.h"
 #include "plan.h"
 #include "reductions.h"
 
@@ -55,6 +56,28 @@ void explain_axis(const Plan& plan, int i, std::string* text) {
   }
 }
 
+// The algorithm that a forward call of arrays in row-major order takes.
+std::string describe_forward(const Plan& plan) {
+  const std::string rows = "rows: across each pooled axis in turn, then along the last, two by two";
+  for (int64_t size : plan.shape) {
+    if (size == 0) return rows;
+  }
+  const ArrayArg args[2] = {
+      {nullptr, nullptr, plan.shape.data(), nullptr, static_cast<int64_t>(type_size(plan.type))},
+      {nullptr, nullptr, plan.output_shape.data(), nullptr,
+       static_cast<int64_t>(type_size(plan.out_type))}};
+  Space space;
+  Bound bound[2];
+  bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
+  if (plan.op == NDPOOL_AVG) {
+    const BandJob job(plan, space, bound[1], plan.out_type,
+                      sum_reduction(plan, space, bound[0], plan.sum_lane));
+    return job.possible() && !plan.has_empty_windows ? job.describe() : rows;
+  }
+  const BandJob job(plan, space, bound[0], &bound[1], nullptr, false);
+  return job.possible() ? job.describe() : rows;
+}
+
 }  // namespace
 
 std::string explain(const Plan& plan) {
@@ -74,8 +97,8 @@ std::string explain(const Plan& plan) {
                                               "i64", "u64", "f32", "f64", "i128"};
   if (extreme || plan.op == NDPOOL_AVG) {
     const Lane lane = extreme ? native_lane(plan.type) : plan.sum_lane;
-    add(&text, "  separable: across each pooled axis in turn, then along axis %d, in %s lanes\n",
-        plan.axis_number[plan.pooled - 1], kLaneNames[static_cast<int>(lane)]);
+    text += "  " + describe_forward(plan) + "\n";
+    add(&text, "  in %s lanes\n", kLaneNames[static_cast<int>(lane)]);
   } else {
     text += "  tap by tap: terms depend on the whole window; in f64 lanes\n";
   }

@@ -55,8 +55,18 @@ void AverageFinish::store(const Strided& shape, void* sums, int64_t across, Rang
     convert.store[lane][type_](shape, sums, lanes, to);
     return;
   }
-  // In f64, so that the quotient is rounded once, to the half.
   find_divisors(across, outputs);
+  if (const auto average = convert.average_halves[type_]) {
+    constexpr int64_t kExact = int64_t{1} << 24;
+    bool exact = true;
+    float* by = static_cast<float*>(lane_divisors_);
+    for (int64_t p = 0, i = 0; p < shape.positions; ++p) {
+      exact = exact && divisors_[p] > -kExact && divisors_[p] < kExact && divisors_[p] != 0;
+      for (int64_t c = 0; c < shape.inner; ++c, ++i) by[i] = static_cast<float>(divisors_[p]);
+    }
+    if (exact && average(shape, static_cast<const float*>(sums), by, to)) return;
+  }
+  // In f64, so that the quotient is rounded once, to the half.
   const float* from = static_cast<const float*>(sums);
   for (int64_t r = 0, i = 0; r < shape.rows; ++r) {
     for (int64_t p = 0; p < shape.positions; ++p) {

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kStepTaps = 4;
 constexpr int64_t kStepBytes = 12 * 1024;      // of a buffer that steps go through
 constexpr int64_t kMostStepBytes = 64 * 1024;  // of very high strips
-constexpr int64_t kReducedBytes = 96 * 1024;
+constexpr int64_t kReducedBytes = 64 * 1024;
 
 // The cell that stands in for a place outside the data: one of the same windows.
 int64_t stand_in(const Line& line, int64_t place, Range cells) {

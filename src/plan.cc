@@ -27,7 +27,8 @@ int32_t check_words(const ndpool_desc& d, ndpool_error* error) {
                {"ties", d.ties, NDPOOL_TIES_SPLIT},
                {"empty", d.empty, NDPOOL_EMPTY_IDENTITY},
                {"count_include_pad", d.count_include_pad, 1},
-               {"mean", d.mean, 1}};
+               {"mean", d.mean, 1},
+               {"algorithm", d.algorithm, NDPOOL_ALGORITHM_DOUBLING}};
   for (const auto& word : words) {
     if (!in_range(word.value, word.last)) {
       return fail(error, Message::unknown_value, -1, {word.value}, word.name);
@@ -307,6 +308,7 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
   plan->type = desc.type;
   plan->rounding = desc.rounding;
   plan->ties = desc.ties;
+  plan->algorithm = desc.algorithm;
   if (int32_t code = check_types(desc, plan.get(), error)) return code;
   if (int32_t code = check_parameters(desc, plan.get(), error)) return code;
   std::vector<int> owner;

@@ -35,6 +35,7 @@ struct Plan {
   int index_size = 4;  // bytes of a tap number while computing
 
   const Kernels* kernels = nullptr;
+  int algorithm = NDPOOL_ALGORITHM_AUTOMATIC;
   Lane sum_lane = Lane::f32;  // of avg
 };
 

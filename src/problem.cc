@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 13> kTypes = {
     "f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"};
 constexpr std::array<std::string_view, 3> kRoundings = {"floor", "ceil", "exact"};
 constexpr std::array<std::string_view, 3> kPaddings = {"valid", "same", "same_lower"};
+constexpr std::array<std::string_view, 4> kAlgorithms = {"automatic", "rows", "bands", "doubling"};
 constexpr std::array<std::string_view, 4> kTies = {"first", "last", "all", "split"};
 constexpr std::array<std::string_view, 2> kEmpties = {"error", "identity"};
 constexpr std::string_view kTypeWords = "f16 bf16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool";
@@ -40,6 +41,7 @@ enum Part : unsigned {
   kTarget = 1u << 14,
   kOrder = 1u << 15,
   kSeed = 1u << 16,
+  kAlgorithm = 1u << 17,
 };
 
 template <size_t N>
@@ -250,6 +252,12 @@ class Parser {
       p.target = value;
       return once(kTarget, token) && (!value.empty() || fail(token, "target=AVX2"));
     }
+    if (name == "algorithm") {
+      p.algorithm = find_word(kAlgorithms, value);
+      return once(kAlgorithm, token) &&
+             (p.algorithm >= 0 ||
+              fail(token, "algorithm= and one of automatic, rows, bands, doubling"));
+    }
     if (name == "order") {
       return once(kOrder, token) && (read_order(value, p.shape.size(), &p.order) ||
                                      fail(token, "each axis of the shape once, as in order=0,2,1"));
@@ -258,7 +266,7 @@ class Parser {
       return once(kSeed, token) &&
              (read_number(value, &p.seed) || fail(token, "an unsigned 64-bit integer: seed=7"));
     }
-    return fail(token, "axes= ties= empty= divisor= beta= p= out= target= order= seed=");
+    return fail(token, "axes= ties= empty= divisor= beta= p= out= target= algorithm= order= seed=");
   }
 
   bool once(Part part, std::string_view token) {
@@ -352,6 +360,7 @@ ndpool_desc Problem::desc() const {
   d.beta = beta;
   d.p = p;
   d.target = target.empty() ? nullptr : target.c_str();
+  d.algorithm = algorithm;
   return d;
 }
 
@@ -398,6 +407,9 @@ std::string to_line(const Problem& problem) {
   if (p.p != 2) add("p=", number(p.p));
   if (p.out_type != NDPOOL_SAME_TYPE) add("out=", word_of(kTypes, p.out_type));
   if (!p.target.empty()) add("target=", p.target);
+  if (p.algorithm != NDPOOL_ALGORITHM_AUTOMATIC) {
+    add("algorithm=", word_of(kAlgorithms, p.algorithm));
+  }
   if (!p.order.empty()) add("order=", join(p.order, ','));
   if (p.seed != 0) add("seed=", number(p.seed));
   return line;

@@ -10,7 +10,8 @@
 //     s2x1 (stride)  d2 (dilation)  p1x2 or p1:2x0:1 (padding, lo:hi)  same  same_lower  valid
 //     floor ceil exact   axes=0,-1   ties=first|last|all|split   empty=error|identity
 //     nopad (padding does not count)   divisor=5   mean   beta=2.5   p=3 (or p=inf)
-//     out=f32   target=AVX2   order=0,2,3,1 (memory order of the axes, outermost first)   seed=7
+//     out=f32   target=AVX2   algorithm=rows|bands|doubling   order=0,2,3,1 (memory order of the
+//     axes, outermost first)   seed=7
 // One number stands for all axes, as in ndpool_ints.
 #ifndef NDPOOL_SRC_PROBLEM_H_
 #define NDPOOL_SRC_PROBLEM_H_
@@ -43,6 +44,7 @@ struct Problem {
   double beta = 1;
   double p = 2;
   std::string target;  // empty: the best one here
+  int32_t algorithm = NDPOOL_ALGORITHM_AUTOMATIC;
   std::vector<int> order;
   uint64_t seed = 0;
 

@@ -31,7 +31,7 @@ struct SpreadJob::Worker {
   char* taps;
   char* apart;
   char* results;
-  TapList list;
+  TapList lists[2];
 };
 
 struct SpreadJob::Source {
@@ -58,6 +58,7 @@ SpreadJob::SpreadJob(const Plan& plan, const Space& space, const Bound& g, const
 }
 
 void SpreadJob::choose_cut() {
+  if (plan_.algorithm == NDPOOL_ALGORITHM_ROWS) return;
   int64_t windows = 1, before = 1;
   for (int i = 0; i <= last_; ++i) {
     const int64_t period = lines_[i].period();
@@ -113,7 +114,7 @@ void SpreadJob::run(const BandTask& task, Worker* w) const {
   if (in_place_) w->results = band_address(space_, dx_, task);
   if (wide_) {
     channels(task, source, w);
-  } else {
+  } else if (!pairs(task, source, w)) {
     phases(task, source, w);
   }
   if (!in_place_) put(task, w);
@@ -202,18 +203,18 @@ void SpreadJob::list(const BandTask& task, const Source& s, const Run& row, cons
 
 // What a kernel call for two runs reads.
 TapRows SpreadJob::rows_of(const BandTask& task, const Source& s, const Run& row, const Run& last,
-                           Worker* w) const {
+                           const Worker& w, TapList* taps) const {
   TapRows t;
   if (!s.any || row.taps == 0 || last.taps == 0) {
     t.taps = 0;
     return t;
   }
-  list(task, s, row, last, &w->list);
-  w->list.give(&t);
+  list(task, s, row, last, taps);
+  taps->give(&t);
   const int64_t first = (row_ >= 0 ? row.source - s.rows.begin : 0) * s.row +
                         (last.source - s.reached.begin) * task.inner;
-  t.src = at(w->g, first);
-  t.index = at(w->taps, first);
+  t.src = at(w.g, first);
+  t.index = at(w.taps, first);
   return t;
 }
 
@@ -232,6 +233,50 @@ constexpr Run kNoRow{0, 1, 1, 0, 0, 1, 1, 0};
 
 }  // namespace
 
+// Stride 2: both phases in one go. False if this is not the case.
+bool SpreadJob::pairs(const BandTask& task, const Source& s, Worker* w) const {
+  const Line& line = lines_[last_];
+  const int64_t cells = task.outputs.size();
+  if (line.period() != 2 || task.inner != 1 || cells < 2 || !s.any) return false;
+  Run last[2];
+  for (int64_t phase = 0; phase < 2; ++phase) {
+    const Span span = line.unclipped(task.outputs.begin + phase);
+    if (span.count == 0) return false;
+    last[phase] = {task.outputs.begin + phase,
+                   (cells + 1 - phase) / 2,
+                   2,
+                   span.first,
+                   1,
+                   span.step,
+                   span.count,
+                   0};
+  }
+  const Layout out = layout_of(task);
+  const auto row = [&](const Run& run) {
+    TapRows t[2];
+    for (int phase = 0; phase < 2; ++phase) {
+      t[phase] = rows_of(task, s, run, last[phase], *w, &w->lists[phase]);
+      t[phase].planes = task.planes;
+      t[phase].rows = run.count;
+      t[phase].lanes = last[phase].count;
+      t[phase].src_plane = s.plane;
+      t[phase].src_row = run.pace * s.row;
+    }
+    t[0].dst = at(w->results, (row_ >= 0 ? run.first - task.rows.begin : 0) * out.row);
+    t[0].dst_row = run.every * out.row;
+    t[0].dst_plane = out.plane;
+    if (run.taps > 0) return plan_.kernels->taps->spread_pairs[lane_ == Lane::f64](t[0], t[1]);
+    t[0].lanes = cells;
+    clear(t[0]);
+  };
+  if (row_ < 0) {
+    row(kNoRow);
+  } else {
+    each_run(lines_[row_], task.rows, row);
+  }
+  return true;
+}
+
 // Cells of a row in lanes: each phase of the stride by itself, then side by side again.
 void SpreadJob::phases(const BandTask& task, const Source& s, Worker* w) const {
   const Line& line = lines_[last_];
@@ -247,7 +292,7 @@ void SpreadJob::phases(const BandTask& task, const Source& s, Worker* w) const {
     const Span span = line.unclipped(begin);
     const Run last{begin, counts[phase], period, span.first, 1, span.step, span.count, 0};
     const auto row = [&](const Run& run) {
-      TapRows t = rows_of(task, s, run, last, w);
+      TapRows t = rows_of(task, s, run, last, *w, &w->lists[0]);
       const int64_t r = row_ >= 0 ? run.first - task.rows.begin : 0;
       t.planes = task.planes;
       t.rows = run.count;
@@ -296,7 +341,7 @@ void SpreadJob::channels(const BandTask& task, const Source& s, Worker* w) const
   const Layout out = layout_of(task);
   const auto row_run = [&](const Run& row) {
     each_run(lines_[last_], task.outputs, [&](const Run& last) {
-      TapRows t = rows_of(task, s, row, last, w);
+      TapRows t = rows_of(task, s, row, last, *w, &w->lists[0]);
       const int64_t r = row_ >= 0 ? row.first - task.rows.begin : 0;
       t.lanes = task.inner;
       t.rows = last.count;

@@ -36,6 +36,7 @@ class SpreadJob : public Job {
   Source load(const BandTask& task, Worker* w) const;
   void load_array(const Bound& array, LoadFn kernel, const BandTask& task, const Source& source,
                   char* to) const;
+  bool pairs(const BandTask& task, const Source& source, Worker* w) const;
   void phases(const BandTask& task, const Source& source, Worker* w) const;
   void channels(const BandTask& task, const Source& source, Worker* w) const;
   // The list of windows that hold a cell of `row` and of `last` (runs of the last two axes), and
@@ -43,7 +44,7 @@ class SpreadJob : public Job {
   void list(const BandTask& task, const Source& source, const Run& row, const Run& last,
             TapList* list) const;
   TapRows rows_of(const BandTask& task, const Source& source, const Run& row, const Run& last,
-                  Worker* w) const;
+                  const Worker& w, TapList* list) const;
   void clear(const TapRows& t) const;
   Layout layout_of(const BandTask& task) const;
   void put(const BandTask& task, Worker* w) const;

@@ -1,15 +1,19 @@
 // Gradients of max and min with one winner per window (ties first and last).
 #include <algorithm>
 #include <cstring>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 
 #include "argmax.h"
+#include "band_job.h"
 #include "boxes.h"
 #include "call.h"
 #include "operations.h"
 #include "reductions.h"
 #include "rows.h"
 #include "spread.h"
+#include "status.h"
 #include "winner.h"
 
 namespace ndpool {
@@ -134,6 +138,74 @@ class WinnerVjpJob : public Job {
   int64_t inner_ = 1, outputs_ = 1;
 };
 
+// The VJP from x for windows of few taps, some planes at a time: their compact argmax into memory
+// of this call's own, then gradients by comparison. False if the problem is not fit for it.
+bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const Bound* bound,
+                   int32_t* code, ndpool_error* error) {
+  const Bound &x = bound[0], &g = bound[1], &dx = bound[2];
+  constexpr int64_t kMostBytes = 512 * 1024;
+  if (exec.scratch || plan.algorithm == NDPOOL_ALGORITHM_ROWS || plan.argmax_type != NDPOOL_U8)
+    return false;
+  Bound argmax{};
+  argmax.element = argmax.inner = 1;
+  argmax.batch = space.inner;
+  for (int i = space.pooled - 1; i >= 0; --i) {
+    // Of a part of g some windows may lie where x does not.
+    const Axis& axis = plan.axes[i];
+    if (g.box[i].size() != axis.outputs || x.box[i].size() != axis.cells) return false;
+    argmax.pooled[i] = argmax.batch;
+    argmax.box[i] = g.box[i];
+    argmax.batch *= axis.outputs;
+    if (argmax.batch > kMostBytes) return false;
+  }
+  Space part = space;
+  part.outer_count = 0;
+  part.batch = std::min(space.batch, kMostBytes / argmax.batch);
+  const int64_t planes = part.batch;
+  const bool last = plan.ties == NDPOOL_TIES_LAST;
+  size_t scratch = 0;
+  {
+    const BandJob find(plan, part, x, nullptr, &argmax, last);
+    const SpreadJob spread(plan, part, g, argmax, dx);
+    if (!find.possible() || !spread.possible()) return false;
+    for (const Job* job : {static_cast<const Job*>(&find), static_cast<const Job*>(&spread)}) {
+      Arena counting;
+      job->work(&counting, nullptr);
+      scratch = std::max(scratch, counting.used());
+    }
+  }
+  // All memory first, so that nothing is written if there is too little.
+  const size_t room = static_cast<size_t>(planes * argmax.batch) / Arena::kAlign + 1;
+  const size_t bytes =
+      room * Arena::kAlign + (scratch + Arena::kAlign) * static_cast<size_t>(exec.threads);
+  const std::unique_ptr<char, decltype(&std::free)> memory(
+      static_cast<char*>(std::aligned_alloc(Arena::kAlign, bytes)), &std::free);
+  if (!memory) {
+    *code = fail(error, Message::no_memory, -1, {static_cast<int64_t>(bytes)});
+    return true;
+  }
+  argmax.data = memory.get();
+  Exec own = exec;
+  own.scratch = memory.get() + room * Arena::kAlign;
+  own.scratch_bytes = bytes - room * Arena::kAlign;
+  const auto run = [&](const auto& job) {
+    return run_job(job, job.tasks().total(), job.tasks().grain(), own, error);
+  };
+  for (int64_t outer = 0; outer < space.outer_total(); ++outer) {
+    for (int64_t begin = 0; begin < space.batch; begin += planes) {
+      part.batch = std::min(planes, space.batch - begin);
+      Bound at[3] = {x, g, dx};
+      for (Bound& array : at) {
+        array.data = outer_address(space, array, outer) + begin * array.batch;
+      }
+      *code = run(BandJob(plan, part, at[0], nullptr, &argmax, last));
+      if (*code == NDPOOL_OK) *code = run(SpreadJob(plan, part, at[1], argmax, at[2]));
+      if (*code != NDPOOL_OK) return true;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, const ArrayArg& g,
@@ -161,6 +233,8 @@ int32_t winner_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const 
   Space space;
   Bound bound[3];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 3, 2, &space, bound);
+  int32_t code = NDPOOL_OK;
+  if (vjp_by_chunks(plan, exec, space, bound, &code, error)) return code;
   if (plan.type == NDPOOL_F64) {
     return run_boxes(WinnerVjpJob<double>(plan, space, bound[1], bound[2], nullptr, &bound[0]),
                      exec, error);

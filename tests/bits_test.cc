@@ -1,5 +1,5 @@
-// The same bits whatever the number of threads, the SIMD target and the memory layout, on arrays
-// large enough to be cut into chunks and windows long enough to be reduced in blocks.
+// The same bits whatever the number of threads, the SIMD target, the algorithm and the layout, on
+// arrays large enough to be cut into chunks and windows long enough to be reduced in blocks.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -90,6 +90,11 @@ std::vector<Case> cases(const Problem& problem) {
     list.push_back(make_case(problem, targets()[0], kThreads[(i + 1) % 4], false, kMemories[i]));
   }
   if (is_smooth(problem)) return list;
+  for (int32_t i = 1; i < 4; ++i) {
+    list.push_back(make_case(problem, targets()[0], kThreads[i], false, kMemories[i % 2]));
+    list.back().problem.algorithm = i;
+    list.back().name += ", algorithm " + std::to_string(i);
+  }
   for (size_t t = 1; t < targets().size(); ++t) {
     list.push_back(make_case(problem, targets()[t], 1, false, Memory::row_major));
     list.push_back(make_case(problem, targets()[t], kThreads[t % 4], true, kMemories[1 + t % 4]));

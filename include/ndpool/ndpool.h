@@ -57,6 +57,14 @@ enum ndpool_mode { NDPOOL_WINDOWED, NDPOOL_ADAPTIVE, NDPOOL_GLOBAL };
 enum ndpool_rounding { NDPOOL_FLOOR, NDPOOL_CEIL, NDPOOL_EXACT };
 enum ndpool_padding { NDPOOL_PADDING_GIVEN, NDPOOL_PADDING_SAME, NDPOOL_PADDING_SAME_LOWER };
 enum ndpool_ties { NDPOOL_TIES_FIRST, NDPOOL_TIES_LAST, NDPOOL_TIES_ALL, NDPOOL_TIES_SPLIT };
+/* How max, min and avg are computed: the best (automatic), or one of these where it is fit for the
+   problem, else the next simpler one. Results are the same. See ndpool_plan_explain. */
+enum ndpool_algorithm {
+  NDPOOL_ALGORITHM_AUTOMATIC,
+  NDPOOL_ALGORITHM_ROWS,    /* any problem: rows combined two by two */
+  NDPOOL_ALGORITHM_BANDS,   /* windows of few taps: bands of rows, lists of taps */
+  NDPOOL_ALGORITHM_DOUBLING /* stride 1: windows of 1, 2, 4 … taps at every place */
+};
 enum ndpool_empty { NDPOOL_EMPTY_ERROR, NDPOOL_EMPTY_IDENTITY };
 
 enum ndpool_status {
@@ -111,6 +119,7 @@ typedef struct ndpool_desc {
   double beta;             /* smooth max: default 1 */
   double p;                /* Lp: default 2 */
   const char* target;      /* force a SIMD target by name ("AVX2"); NULL: the best one here */
+  int32_t algorithm;       /* an ndpool_algorithm, to force one */
 } ndpool_desc;
 
 NDPOOL_API void ndpool_desc_init(ndpool_desc* desc);

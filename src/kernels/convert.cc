@@ -142,6 +142,84 @@ void load_key(const Strided& s, const char* src, void* dst) {
     to[lane] = key<extreme, T>(read<Bits>(from));
   });
 }
+#undef NDPOOL_VECTOR_HALVES
+#if HWY_NATIVE_FMA && (HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2))
+#define NDPOOL_VECTOR_HALVES 1
+#else
+#define NDPOOL_VECTOR_HALVES 0
+#endif
+
+#if NDPOOL_VECTOR_HALVES
+// Floats rounded to nearest even halves, as bits.
+template <class T, class D>
+HWY_INLINE auto half_bits(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Rebind<uint16_t, D> d16;
+  if constexpr (std::is_same_v<T, Float16>) {
+    return hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
+  } else {
+    const hn::RebindToUnsigned<D> du;
+    const hn::RebindToSigned<D> di;
+    const auto bits = hn::BitCast(du, v);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu)));
+    const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
+    const auto chosen = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
+    return hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(chosen)));
+  }
+}
+
+// sum/divisor, rounded so that a further rounding to a half is the only one: where the quotient is
+// not exact and its last bit is 0, the neighbour on the side of the true value has a 1 there.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> odd_quotient_of(D d, hwy::HWY_NAMESPACE::Vec<D> sum,
+                                                      hwy::HWY_NAMESPACE::Vec<D> divisor) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToSigned<D> di;
+  const auto quotient = hn::Div(sum, divisor);
+  const auto rest = hn::NegMulAdd(quotient, divisor, sum);
+  const auto bits = hn::BitCast(di, quotient);
+  const auto one = hn::Set(di, 1);
+  // Away from zero if the rest points where the quotient does.
+  const auto outward = hn::Eq(
+      hn::ShiftRight<31>(hn::BitCast(di, hn::Xor(hn::Xor(rest, divisor), quotient))), hn::Zero(di));
+  const auto moved = hn::IfThenElse(outward, hn::Add(bits, one), hn::Sub(bits, one));
+  const auto inexact = hn::And(hn::Ne(rest, hn::Zero(d)), hn::Eq(rest, rest));
+  const auto even = hn::Eq(hn::And(bits, one), hn::Zero(di));
+  const auto take = hn::And(hn::RebindMask(di, inexact), even);
+  return hn::BitCast(d, hn::IfThenElse(take, moved, bits));
+}
+
+// Averages of halves from f32 sums, straight into an array whose rows lie side by side. False where
+// that cannot be, or where a quotient is so small or large that its remainder may not be exact:
+// what was written then is not right.
+template <class T>
+bool average_halves(const Strided& s, const float* sums, const float* divisors, char* dst) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<uint16_t, decltype(d)> d16;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), n = s.positions * s.inner;
+  const bool packed = s.inner == 1 || s.inner_stride == 2;
+  if (!packed || s.position_stride != 2 * s.inner || n < step) return false;
+  auto fine = hn::Eq(hn::Zero(d), hn::Zero(d));
+  for (int64_t r = 0; r < s.rows; ++r) {
+    for (int64_t begin = 0; begin < n; begin += step) {
+      const int64_t i = begin + step <= n ? begin : n - step;
+      const auto q = odd_quotient_of(d, hn::LoadU(d, sums + r * n + i), hn::LoadU(d, divisors + i));
+      const auto size = hn::Abs(q);
+      const auto inside =
+          hn::And(hn::Gt(size, hn::Set(d, 1e-30f)), hn::Lt(size, hn::Set(d, 1e38f)));
+      const auto special = hn::Or(hn::Eq(size, hn::Zero(d)), hn::Not(hn::Lt(size, hn::Inf(d))));
+      fine = hn::And(fine, hn::Or(inside, special));
+      uint16_t block[HWY_MAX_BYTES / 4];
+      hn::StoreU(half_bits<T>(d, q), d16, block);
+      std::memcpy(dst + r * s.row_stride + 2 * i, block, static_cast<size_t>(2 * step));
+    }
+  }
+  return hn::AllTrue(d, fine);
+}
+#endif
+
 template <class L, class T>
 void store(const Strided& s, const void* src, int64_t stride, char* dst) {
   const L* from = static_cast<const L*>(src);
@@ -155,6 +233,26 @@ void store(const Strided& s, const void* src, int64_t stride, char* dst) {
       return;
     }
   }
+#if NDPOOL_VECTOR_HALVES
+  if constexpr (std::is_same_v<L, float> && kIsHalf<T>) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::ScalableTag<float> d;
+    const int64_t step = static_cast<int64_t>(hn::Lanes(d)), n = s.positions * s.inner;
+    const bool packed = s.inner == 1 || s.inner_stride == 2;
+    if (packed && s.position_stride == 2 * s.inner && n >= step) {
+      for (int64_t r = 0; r < s.rows; ++r) {
+        for (int64_t begin = 0; begin < n; begin += step) {
+          const int64_t i = begin + step <= n ? begin : n - step;
+          uint16_t block[HWY_MAX_BYTES / 4];
+          hn::StoreU(half_bits<T>(d, hn::LoadU(d, from + r * stride + i)),
+                     hn::Rebind<uint16_t, decltype(d)>(), block);
+          std::memcpy(dst + r * s.row_stride + 2 * i, block, static_cast<size_t>(2 * step));
+        }
+      }
+      return;
+    }
+  }
+#endif
   each<sizeof(T)>(s, dst, stride, [from](char* to, int64_t lane) {
     if constexpr (std::is_floating_point_v<L>) {
       write<T>(to, RoundTo<T>::from(from[lane]));
@@ -182,6 +280,30 @@ T quotient_by_float(L sum, F divisor) {
   return static_cast<T>(static_cast<int32_t>(inside));
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// The same for a vector; conversions to narrower integers saturate.
+template <class T, class D, class L>
+HWY_INLINE auto vector_quotient(D d, const L* sums, const hwy::HWY_NAMESPACE::TFromD<D>* divisors) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using F = hn::TFromD<D>;
+  const hn::Rebind<int32_t, D> d32;
+  const auto sum = hn::LoadU(hn::Rebind<L, D>(), sums);
+  hn::Vec<D> value;
+  if constexpr (sizeof(F) == 4) {
+    value = hn::ConvertTo(d, hn::PromoteTo(d32, sum));
+  } else {
+    value = hn::PromoteTo(d, sum);
+  }
+  const auto quotient = hn::Div(value, hn::LoadU(d, divisors));
+  const auto rounded = hn::Add(quotient, hn::CopySign(hn::Set(d, F{0.5}), quotient));
+  if constexpr (sizeof(F) == 4) {
+    return hn::DemoteTo(hn::Rebind<T, D>(), hn::ConvertTo(d32, rounded));
+  } else {
+    return hn::DemoteTo(hn::Rebind<T, D>(), hn::DemoteTo(d32, rounded));
+  }
+}
+#endif
+
 template <class L, class T>
 void finish(const Strided& s, const void* sums, int64_t stride, const int64_t* divisors,
             char* dst) {
@@ -197,15 +319,25 @@ void finish(const Strided& s, const void* sums, int64_t stride, const int64_t* d
       const int64_t n = s.positions - begin < kTogether ? s.positions - begin : kTogether;
       F by[kTogether];
       T block[kTogether];
-      for (int64_t i = 0; i < n; ++i) by[i] = static_cast<F>(divisors[begin + i]);
+      for (int64_t k = 0; k < n; ++k) by[k] = static_cast<F>(divisors[begin + k]);
       for (int64_t r = 0; r < s.rows; ++r) {
         const L* sum = from + r * stride + begin;
-        for (int64_t i = 0; i < n; ++i) block[i] = quotient_by_float<F, T>(sum[i], by[i]);
+        int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+        namespace hn = hwy::HWY_NAMESPACE;
+        const hn::ScalableTag<F> d;
+        const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+        for (; i + step <= n; i += step) {
+          hn::StoreU(vector_quotient<T>(d, sum + i, by + i), hn::Rebind<T, decltype(d)>(),
+                     block + i);
+        }
+#endif
+        for (; i < n; ++i) block[i] = quotient_by_float<F, T>(sum[i], by[i]);
         char* to = dst + r * s.row_stride + begin * s.position_stride;
         if (s.position_stride == int64_t{sizeof(T)}) {
           std::memcpy(to, block, static_cast<size_t>(n) * sizeof(T));
         } else {
-          for (int64_t i = 0; i < n; ++i) write<T>(to + i * s.position_stride, block[i]);
+          for (int64_t k = 0; k < n; ++k) write<T>(to + k * s.position_stride, block[k]);
         }
       }
     }
@@ -303,6 +435,10 @@ ConvertKernels make_table() {
   t.store_key[NDPOOL_F16] = store_key<Float16>;
   t.store_key[NDPOOL_BF16] = store_key<BFloat16>;
   t.store_key[NDPOOL_F32] = store_key<float>;
+#if NDPOOL_VECTOR_HALVES
+  t.average_halves[NDPOOL_F16] = average_halves<Float16>;
+  t.average_halves[NDPOOL_BF16] = average_halves<BFloat16>;
+#endif
   fill_finish<int16_t>(t.finish[static_cast<int>(i16)]);
   fill_finish<int32_t>(t.finish[static_cast<int>(i32)]);
   fill_finish<int64_t>(t.finish[static_cast<int>(i64)]);

@@ -122,10 +122,14 @@ struct CombineKernels {
 };
 
 struct ConvertKernels {
-  LoadFn load[kTypes][kLanes];      // values as they are
-  LoadFn load_key[2][kTypes];       // f16, bf16 to i16 keys, f32 to i32 keys, by Extreme
-  StoreFn store[kLanes][kTypes];    // floats rounded once; integers of the same type copied
-  StoreFn store_key[kTypes];        // keys to f16, bf16, f32
+  LoadFn load[kTypes][kLanes];    // values as they are
+  LoadFn load_key[2][kTypes];     // f16, bf16 to i16 keys, f32 to i32 keys, by Extreme
+  StoreFn store[kLanes][kTypes];  // floats rounded once; integers of the same type copied
+  StoreFn store_key[kTypes];      // keys to f16, bf16, f32
+  // f16, bf16: averages from f32 sums without gaps, one divisor per lane of a row. Null where there
+  // are no instructions for it; false where it does not do, whatever was written.
+  bool (*average_halves[kTypes])(const Strided& shape, const float* sums, const float* divisors,
+                                 char* dst);
   FinishFn finish[kLanes][kTypes];  // from i16, i32, i64, i128
 };
 
@@ -136,6 +140,9 @@ struct TapKernels {
   // f32, f64. `index` holds, beside each source lane, the tap number of a window's winner; taps of
   // the list are windows, their numbers what the cell must be to have won.
   TapsFn spread[2];
+  // The same for two lists: lanes of the first go to even lanes at its destination, those of the
+  // second (as many, or one less) between them. Rows and planes are the first's.
+  void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
   FusedFn extreme_rows[2][kLanes];
   FusedFn sum_rows[kLanes];
 };

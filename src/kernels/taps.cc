@@ -436,6 +436,77 @@ HWY_INLINE void spread_rows(D d, const TapRows& t) {
   });
 }
 
+// The gradient of one lane (of a tail) and of a vector of lanes, for a list of `fixed` windows (0:
+// as many as it has).
+template <class T>
+T spread_one(const TapRows& t, const T* from, const hwy::MakeUnsigned<T>* winners, int64_t i) {
+  T sum = 0;
+  for (int k = 0; k < t.taps; ++k) {
+    const int64_t at = t.offsets[k] + i;
+    const bool won = winners[at] == static_cast<hwy::MakeUnsigned<T>>(t.numbers[k]);
+    sum += won ? from[at] : T{0};
+  }
+  return sum;
+}
+template <int fixed, class D, class T>
+HWY_INLINE hn::Vec<D> spread_vector(D d, const TapRows& t, const T* from,
+                                    const hwy::MakeUnsigned<T>* winners, int64_t i) {
+  using I = hwy::MakeUnsigned<T>;
+  const hn::RebindToUnsigned<D> du;
+  auto sum = hn::Zero(d);
+  for (int k = 0; k < (fixed == 0 ? t.taps : fixed); ++k) {
+    const int64_t at = t.offsets[k] + i;
+    const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
+    const auto won = hn::RebindMask(d, hn::Eq(hn::LoadU(du, winners + at), number));
+    sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, from + at)));
+  }
+  return sum;
+}
+
+// Two phases at once, put side by side.
+template <int fixed, class T>
+void spread_pair_rows(const TapRows& even, const TapRows& odd) {
+  using I = hwy::MakeUnsigned<T>;
+  const hn::ScalableTag<T> d;
+  const int64_t n = odd.lanes;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t p = 0; p < even.planes; ++p) {
+    for (int64_t r = 0; r < even.rows; ++r) {
+      const int64_t skip = p * even.src_plane + r * even.src_row;
+      const T* const from[2] = {static_cast<const T*>(even.src) + skip,
+                                static_cast<const T*>(odd.src) + skip};
+      const I* const winners[2] = {static_cast<const I*>(even.index) + skip,
+                                   static_cast<const I*>(odd.index) + skip};
+      T* to = static_cast<T*>(even.dst) + p * even.dst_plane + r * even.dst_row;
+      int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+      for (; i + step <= n; i += step) {
+        hn::StoreInterleaved2(spread_vector<fixed>(d, even, from[0], winners[0], i),
+                              spread_vector<fixed>(d, odd, from[1], winners[1], i), d, to + 2 * i);
+      }
+      if (i < n && n >= step) {
+        i = n - step;
+        hn::StoreInterleaved2(spread_vector<fixed>(d, even, from[0], winners[0], i),
+                              spread_vector<fixed>(d, odd, from[1], winners[1], i), d, to + 2 * i);
+        i = n;
+      }
+#else
+      (void)step;
+#endif
+      for (; i < n; ++i) {
+        to[2 * i] = spread_one(even, from[0], winners[0], i);
+        to[2 * i + 1] = spread_one(odd, from[1], winners[1], i);
+      }
+      if (even.lanes > n) to[2 * n] = spread_one(even, from[0], winners[0], n);
+    }
+  }
+}
+template <class T>
+void spread_pairs(const TapRows& even, const TapRows& odd) {
+  if (even.taps == 1 && odd.taps == 1) return spread_pair_rows<1, T>(even, odd);
+  spread_pair_rows<0, T>(even, odd);
+}
+
 template <class T>
 void spread(const TapRows& t) {
   fit_width(hn::ScalableTag<T>(), t.lanes, [&t](auto d) HWY_ATTR {
@@ -488,6 +559,8 @@ TapKernels make_table() {
   fill<Rows, Min>(t.extreme_rows[kMin]);
   t.spread[0] = spread<float>;
   t.spread[1] = spread<double>;
+  t.spread_pairs[0] = spread_pairs<float>;
+  t.spread_pairs[1] = spread_pairs<double>;
   fill<Winners, Max>(t.winner[kMax]);
   fill<Winners, Min>(t.winner[kMin]);
   t.sum[static_cast<int>(Lane::i16)] = combine_taps<Sum, int16_t>;

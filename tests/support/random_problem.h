@@ -67,6 +67,7 @@ class ProblemSource {
       problem.target =
           targets()[static_cast<size_t>(rng_.below(static_cast<int64_t>(targets().size())))];
     }
+    if (rng_.percent(40)) problem.algorithm = static_cast<int32_t>(rng_.below(4));
     if (rng_.percent(40)) {
       problem.order.resize(problem.shape.size());
       std::iota(problem.order.begin(), problem.order.end(), 0);

@@ -41,13 +41,14 @@ struct Pool {
   Padding padding_mode = Padding::given;
   Ties ties = Ties::first;
   Empty empty = Empty::error;
-  bool count_include_pad = true;             // avg, smooth max
-  std::optional<std::int64_t> divisor = {};  // avg: overrides the count
-  Type out_type = Type::same;                // avg
-  double beta = 1.0;                         // smooth max
-  bool mean = false;                         // smooth max: subtracts log(terms)/beta
-  double p = 2.0;                            // Lp
-  const char* target = nullptr;              // force a SIMD target by name
+  bool count_include_pad = true;               // avg, smooth max
+  std::optional<std::int64_t> divisor = {};    // avg: overrides the count
+  Type out_type = Type::same;                  // avg
+  double beta = 1.0;                           // smooth max
+  bool mean = false;                           // smooth max: subtracts log(terms)/beta
+  double p = 2.0;                              // Lp
+  const char* target = nullptr;                // force a SIMD target by name
+  Algorithm algorithm = Algorithm::automatic;  // force one; results are the same
 };
 
 // An immutable plan: cheap to copy, safe to share between threads, never empty.
@@ -89,6 +90,7 @@ class Plan {
     desc.beta = pool.beta;
     desc.p = pool.p;
     desc.target = pool.target;
+    desc.algorithm = static_cast<std::int32_t>(pool.algorithm);
     ndpool_error error = {};
     ndpool_plan* plan = nullptr;
     if (ndpool_plan_create(&desc, &plan, &error) != NDPOOL_OK) return detail::from_c(error);

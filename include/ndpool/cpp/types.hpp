@@ -58,6 +58,12 @@ enum class Padding : std::int32_t {
   same_lower = NDPOOL_PADDING_SAME_LOWER
 };
 
+enum class Algorithm : std::int32_t {
+  automatic = NDPOOL_ALGORITHM_AUTOMATIC,
+  rows = NDPOOL_ALGORITHM_ROWS,
+  bands = NDPOOL_ALGORITHM_BANDS,
+  doubling = NDPOOL_ALGORITHM_DOUBLING
+};
 enum class Ties : std::int32_t {
   first = NDPOOL_TIES_FIRST,
   last = NDPOOL_TIES_LAST,
