@@ -26,6 +26,14 @@ enum class BandForm : uint8_t {
   direct,  // channels in lanes, one list of taps
 };
 
+// At most so many outputs after which a line's pattern of taps repeats.
+inline constexpr int64_t kMostPeriod = 64;
+
+// How many sources `outputs` outputs take at most, from the first to the last.
+inline int64_t sources_for(const Line& line, int64_t outputs) {
+  return (outputs - 1) * (line.pace() + !line.uniform()) + line.reach() + 1;
+}
+
 // How much one band covers, and what it needs.
 struct BandCut {
   BandForm form = BandForm::none;

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kBandBytes = 16384;
 constexpr int64_t kVectorBytes = 32;
 constexpr int64_t kMostWindows = 32;  // that hold a cell: beyond, sending gradients costs less
-constexpr int64_t kMostPeriod = 16;
+constexpr int64_t kMostCellPeriod = 16;
 
 int64_t sources_for(const Line& line, int64_t cells) {
   return (cells - 1) / line.period() + line.reach() + 2;
@@ -62,7 +62,7 @@ void SpreadJob::choose_cut() {
   int64_t windows = 1, before = 1;
   for (int i = 0; i <= last_; ++i) {
     const int64_t period = lines_[i].period();
-    if (period == 0 || period > kMostPeriod || lines_[i].taps() > kMostWindows) return;
+    if (period == 0 || period > kMostCellPeriod || lines_[i].taps() > kMostWindows) return;
     windows *= lines_[i].taps();
     if (i < row_) before *= lines_[i].taps();
   }
@@ -283,7 +283,7 @@ void SpreadJob::phases(const BandTask& task, const Source& s, Worker* w) const {
   const int64_t period = line.period(), cells = task.outputs.size(), rows = task.rows.size();
   const int64_t phase_lanes = ((cells - 1) / period + 1) * task.inner;
   const Layout out = layout_of(task);
-  int64_t starts[kMostPeriod], counts[kMostPeriod];
+  int64_t starts[kMostCellPeriod], counts[kMostCellPeriod];
   for (int64_t phase = 0; phase < period; ++phase) {
     starts[phase] = phase;
     counts[phase] = phase < cells ? (cells - phase + period - 1) / period : 0;
