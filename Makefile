@@ -7,7 +7,7 @@ say = @echo "ndpool: $(1)"
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan release bench-quick soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan release bench-quick bench bench-publish soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -62,6 +62,21 @@ bench-quick: | build ## ndpool against the limit of memory, a few problems in un
 	@cmake --build --preset release --parallel $(JOBS) --target bench_quick
 	$(call say,running; compare the time of ndpool with the smaller of both limits)
 	@build/release/bench_quick
+
+bench: | build ## ndpool against its peers; one line: make bench LINES='forward | max f32 4x8x8 w2x2'
+	@tools/setup build bench
+	@python3 bench/install.py build/bench-venv
+	$(call say,building the library)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target ndpool bench_limit
+	$(call say,measuring; keep the machine quiet)
+	@build/bench-venv/bin/python bench/compare.py $(bench_lines) $(BENCH_ARGS)
+
+# Not from the environment: terminals have a variable of that name.
+bench_lines = $(if $(filter command,$(origin LINES)),--lines '$(LINES)')
+
+bench-publish: ## write docs/benchmarks.md from what make bench has found
+	@python3 bench/publish.py
 
 soak: | build ## compare engine and definition on N random problems: make soak N=10000000
 	@tools/setup build

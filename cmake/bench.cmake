@@ -5,3 +5,9 @@ if(benchmark_FOUND)
   target_include_directories(bench_quick PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(bench_quick PRIVATE ndpool_flags ndpool_objects benchmark::benchmark)
 endif()
+
+# The limit of memory for `make bench`, which loads it from Python. Of the library it needs only what
+# asks for huge pages; that file comes along, so that the whole library need not be linked twice.
+add_library(bench_limit SHARED EXCLUDE_FROM_ALL bench/limit_c.cc bench/limit.cc src/machine.cc)
+target_include_directories(bench_limit PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} include src)
+target_link_libraries(bench_limit PRIVATE ndpool_flags hwy::hwy Threads::Threads)
