@@ -13,6 +13,7 @@ import argparse
 import datetime
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ class Comparison:
                 best[name] = seconds
             except PeerError as error:
                 if name in ("limit", "ndpool"):
-                    raise
+                    sys.exit(f"ndpool: {line.text}: {error}")
                 notes[name] = str(error)
         self._take_turns(best, notes)
         for client in self.clients.values():
@@ -159,10 +160,13 @@ def cpu_model() -> str:
 def main() -> None:
     given = arguments()
     given.out.mkdir(parents=True, exist_ok=True)
-    if given.lines:
-        lines = [entry(text) for text in given.lines.split(";") if text.strip()]
-    else:
-        lines = list(read_entries(ROOT / "bench/problems.txt"))
+    try:
+        if given.lines:
+            lines = [entry(text) for text in given.lines.split(";") if text.strip()]
+        else:
+            lines = list(read_entries(ROOT / "bench/problems.txt"))
+    except ValueError as error:
+        sys.exit(f"ndpool: {error}")
     comparison = Comparison(given)
     rows = []
     try:

@@ -110,7 +110,10 @@ class Problem:
 
 def parse(line: str) -> Problem:
     """Reads the part of the grammar of src/problem.h that peers have an answer to."""
-    op, element, shape_text, *tokens = line.split()
+    words = line.split()
+    if len(words) < 4:
+        raise ValueError(f"{line!r}: expected an op, a type, a shape and a window")
+    op, element, shape_text, *tokens = words
     if element not in DTYPES:
         raise ValueError(f"{line!r}: the comparison has no data of type {element!r}")
     shape = _numbers(shape_text)

@@ -86,7 +86,7 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   if (reduction_.sum && !is_float(type_)) return;
   if (!rows_in_lanes(space_, *y_)) return;
   const size_t bytes = static_cast<size_t>(elements_of(space_, *y_) * y_->element);
-  streaming_ = bytes >= last_level_cache_bytes() / 2 &&
+  streaming_ = bytes >= streaming_bytes() &&
                bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
   if (finish_ && cut.fused) divisor_ = plan_.counts.uniform();
   in_place_ = !streaming_ && (!finish_ || divisor_ != 0);

@@ -1,6 +1,7 @@
 #include "machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
@@ -106,19 +107,24 @@ int affinity_cpus() noexcept {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-// Asks the C library, then sysfs; 0 if neither knows.
+// Asks sysfs, then the C library, which on some processors adds up caches that no core has to
+// itself; 0 if neither knows.
 std::size_t find_last_level_cache() noexcept {
+  try {
+    const std::size_t bytes = outermost_cache_in("/sys/devices/system/cpu/cpu0/cache");
+    if (bytes > 0) return bytes;
+  } catch (...) {
+    return 0;  // Out of memory while reading a few short files: the fallback serves.
+  }
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) {
     return static_cast<std::size_t>(bytes);
   }
 #endif
-  try {
-    return outermost_cache_in("/sys/devices/system/cpu/cpu0/cache");
-  } catch (...) {
-    return 0;  // Out of memory while reading a few short files: the fallback serves.
-  }
+  return 0;
 }
+
+std::atomic<std::size_t> chosen_streaming_bytes{0};
 
 }  // namespace
 
@@ -175,6 +181,15 @@ void advise_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_
 std::size_t last_level_cache_bytes() noexcept {
   static const std::size_t found = find_last_level_cache();
   return found > 0 ? found : kFallbackCacheBytes;
+}
+
+std::size_t streaming_bytes() noexcept {
+  const std::size_t chosen = chosen_streaming_bytes.load(std::memory_order_relaxed);
+  return chosen > 0 ? chosen : last_level_cache_bytes() / 2;
+}
+
+void set_streaming_bytes(std::size_t bytes) noexcept {
+  chosen_streaming_bytes.store(bytes, std::memory_order_relaxed);
 }
 
 int cpus_of_quota(int64_t quota, int64_t period) noexcept {

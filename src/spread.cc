@@ -88,8 +88,8 @@ void SpreadJob::choose_cut() {
   possible_ = true;
   if (is_half(plan_.type) || !rows_in_lanes(space_, dx_)) return;
   const size_t bytes = static_cast<size_t>(elements_of(space_, dx_) * dx_.element);
-  streaming_ = bytes >= last_level_cache_bytes() / 2 &&
-               bands_in_one_piece(space_, dx_, planes_, rows_, cells_, inner_);
+  streaming_ =
+      bytes >= streaming_bytes() && bands_in_one_piece(space_, dx_, planes_, rows_, cells_, inner_);
   in_place_ = !streaming_;
 }
 
