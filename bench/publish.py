@@ -16,6 +16,9 @@ def page(results: dict[str, Any]) -> str:
     machine, threads, rounds = results["machine"], results["threads"], results["rounds"]
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     without = ", ".join(results["missing"])
+    text = (ROOT / "bench/problems.txt").read_text(encoding="utf-8")
+    every = sum(" | " in line and not line.startswith("#") for line in text.splitlines())
+    lines = f"{len(results['rows'])} of the {every} in bench/problems.txt"
     where = f"{machine['cpu'] or 'a CPU without a name'}, {machine['cores']} cores"
     return f"""# Benchmarks
 
@@ -25,6 +28,7 @@ one machine.
 - **Machine**: {where}; ndpool's SIMD target {machine["target"]};
   {threads} thread{"s" if threads > 1 else ""} for each library.
 - **Date**: {results["date"]}.
+- **Lines**: {lines}.
 - **Versions**: {versions}.{f" Not installed: {without}." if without else ""}
 
 ## How it is measured
