@@ -37,7 +37,8 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& x, const Bou
   const int lane = static_cast<int>(reduction_.lane);
   const TapKernels& taps = *plan.kernels->taps;
   if (!argmax) work_.fused = taps.extreme_rows[extreme][lane];
-  choose((argmax ? taps.winner : taps.extreme)[extreme][lane], argmax != nullptr, last_winner);
+  choose((argmax ? plan.kernels->winner_taps->find : taps.extreme)[extreme][lane],
+         argmax != nullptr, last_winner);
 }
 
 BandJob::BandJob(const Plan& plan, const Space& space, const Bound& target, int type,

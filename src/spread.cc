@@ -265,7 +265,8 @@ bool SpreadJob::pairs(const BandTask& task, const Source& s, Worker* w) const {
     t[0].dst = at(w->results, (row_ >= 0 ? run.first - task.rows.begin : 0) * out.row);
     t[0].dst_row = run.every * out.row;
     t[0].dst_plane = out.plane;
-    if (run.taps > 0) return plan_.kernels->taps->spread_pairs[lane_ == Lane::f64](t[0], t[1]);
+    if (run.taps > 0)
+      return plan_.kernels->winner_taps->spread_pairs[lane_ == Lane::f64](t[0], t[1]);
     t[0].lanes = cells;
     clear(t[0]);
   };
@@ -310,7 +311,7 @@ void SpreadJob::phases(const BandTask& task, const Source& s, Worker* w) const {
         t.dst_row *= run.every;
       }
       if (t.taps == 0) return clear(t);
-      plan_.kernels->taps->spread[lane_ == Lane::f64](t);
+      plan_.kernels->winner_taps->spread[lane_ == Lane::f64](t);
     };
     if (row_ < 0) {
       row(kNoRow);
@@ -360,7 +361,7 @@ void SpreadJob::channels(const BandTask& task, const Source& s, Worker* w) const
         }
         plane.src = at(const_cast<void*>(t.src), p * s.plane);
         plane.index = at(t.index, p * s.plane);
-        plan_.kernels->taps->spread[lane_ == Lane::f64](plane);
+        plan_.kernels->winner_taps->spread[lane_ == Lane::f64](plane);
       }
     });
   };

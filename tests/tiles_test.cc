@@ -209,7 +209,8 @@ void check_problem(const Problem& problem) {
   with_type(problem.type, [&]<class T>(T) { Tiles<T>(problem, layout, plan.get()).check(); });
 }
 
-void run(std::initializer_list<int32_t> ops, int count, uint64_t salt) {
+// As many problems as `percent` of those that the differential test solves.
+void run(std::initializer_list<int32_t> ops, uint64_t percent, uint64_t salt) {
   Limits limits;
   limits.refused_percent = 0;
   limits.empty_axes = false;
@@ -217,7 +218,8 @@ void run(std::initializer_list<int32_t> ops, int count, uint64_t salt) {
   limits.window = 9;
   Rng seeds(environment_number("NDPOOL_TEST_SEED", 1) * 1000003 + salt);
   int failures = 0;
-  for (int i = 0; i < count; ++i) {
+  const uint64_t count = environment_number("NDPOOL_TEST_PROBLEMS", 20000) * percent / 100;
+  for (uint64_t i = 0; i < count; ++i) {
     Problem problem = ProblemSource(seeds.next(), limits).draw(ops);
     problem.out_type = NDPOOL_SAME_TYPE;
     if (!judge(problem, to_pool(problem)).refusal.empty()) continue;  // was good for floats only
@@ -231,10 +233,10 @@ void run(std::initializer_list<int32_t> ops, int count, uint64_t salt) {
   }
 }
 
-TEST(Tiles, CutsOfMaxAndMinGiveTheSameBitsAsOneCall) { run({NDPOOL_MAX, NDPOOL_MIN}, 6000, 11); }
-TEST(Tiles, CutsOfAveragesGiveTheSameBitsAsOneCall) { run({NDPOOL_AVG}, 6000, 12); }
+TEST(Tiles, CutsOfMaxAndMinGiveTheSameBitsAsOneCall) { run({NDPOOL_MAX, NDPOOL_MIN}, 3, 11); }
+TEST(Tiles, CutsOfAveragesGiveTheSameBitsAsOneCall) { run({NDPOOL_AVG}, 3, 12); }
 TEST(Tiles, CutsOfSmoothMaxAndLpGiveTheSameBitsAsOneCall) {
-  run({NDPOOL_SMOOTH_MAX, NDPOOL_LP}, 3000, 13);
+  run({NDPOOL_SMOOTH_MAX, NDPOOL_LP}, 2, 13);
 }
 
 // Windows long enough to be summed in blocks, cut anywhere.

@@ -135,16 +135,19 @@ struct ConvertKernels {
 
 struct TapKernels {
   TapsFn extreme[2][kLanes];  // by Extreme, Lane
-  TapsFn winner[2][kLanes];
-  TapsFn sum[kLanes];  // f32, f64, i16, i32, i64
+  TapsFn sum[kLanes];         // f32, f64, i16, i32, i64
+  FusedFn extreme_rows[2][kLanes];
+  FusedFn sum_rows[kLanes];
+};
+
+struct WinnerTapKernels {
+  TapsFn find[2][kLanes];  // by Extreme, Lane
   // f32, f64. `index` holds, beside each source lane, the tap number of a window's winner; taps of
   // the list are windows, their numbers what the cell must be to have won.
   TapsFn spread[2];
   // The same for two lists: lanes of the first go to even lanes at its destination, those of the
   // second (as many, or one less) between them. Rows and planes are the first's.
   void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
-  FusedFn extreme_rows[2][kLanes];
-  FusedFn sum_rows[kLanes];
 };
 
 struct MoveKernels {
@@ -191,6 +194,7 @@ struct Kernels {
   const CombineKernels* combine;
   const ConvertKernels* convert;
   const TapKernels* taps;
+  const WinnerTapKernels* winner_taps;
   const MoveKernels* move;
   const RealKernels* real;
   const WinnerKernels<float>* winners32;

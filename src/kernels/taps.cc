@@ -12,6 +12,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/order.h"
+#include "kernels/tap_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -21,49 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Nodes of a tree that wait for their partner: one for each power of two, per nested axis.
 constexpr int kMaxDepth = 64;
-
-// Calls body(lane) for vectors that together cover `lanes`, at least one vector of them; the last
-// overlaps the one before it.
-template <class D, class Body>
-HWY_INLINE void each_vector(D d, int64_t lanes, Body body) {
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + 2 * step <= lanes; i += 2 * step) {
-    body(i);
-    body(i + step);
-  }
-  for (; i + step <= lanes; i += step) body(i);
-  if (i < lanes) body(lanes - step);
-}
-
-// body(row of src, row of dst, place of the row in the index) for each row.
-template <class T, class Body>
-HWY_INLINE void each_row(const TapRows& t, Body body) {
-  for (int64_t p = 0; p < t.planes; ++p) {
-    const T* from = static_cast<const T*>(t.src) + p * t.src_plane;
-    T* to = static_cast<T*>(t.dst) + p * t.dst_plane;
-    for (int64_t r = 0; r < t.rows; ++r, from += t.src_row, to += t.dst_row) {
-      body(from, to, p * t.index_plane + r * t.index_row);
-    }
-  }
-}
-
-// body(d) with the widest vectors that fit a row, of a few widths.
-template <class D, class Body>
-HWY_INLINE void fit_width(D d, int64_t lanes, Body body) {
-  if constexpr (hn::MaxLanes(D()) > 1) {
-    const hn::Half<D> half;
-    if (lanes < static_cast<int64_t>(hn::Lanes(d))) {
-      if constexpr (hn::MaxLanes(half) > 1) {
-        if (lanes < static_cast<int64_t>(hn::Lanes(half))) {
-          return fit_width(hn::Half<hn::Half<decltype(half)>>(), lanes, body);
-        }
-      }
-      return body(half);
-    }
-  }
-  body(d);
-}
 
 // `count` taps from `first` on, as the tree joins them.
 template <class Op, int first, int count, class D, class T>
@@ -115,41 +73,6 @@ HWY_INLINE void many_sums(D d, const T* from, const int64_t* at, const uint8_t* 
     }
     hn::StoreU(waiting[0], d, to + i);
   });
-}
-
-// Every second lane from `from` on, and the lanes between them.
-template <class D, class T>
-HWY_INLINE void load_pairs(D d, const T* from, hn::Vec<D>* even, hn::Vec<D>* odd) {
-  if constexpr (hn::MaxLanes(D()) == 1) {
-    *even = hn::LoadU(d, from);
-    *odd = hn::LoadU(d, from + 1);
-  } else {
-#if HWY_TARGET != HWY_SCALAR
-    const auto low = hn::LoadU(d, from), high = hn::LoadU(d, from + hn::Lanes(d));
-    *even = hn::ConcatEven(d, high, low);
-    *odd = hn::ConcatOdd(d, high, low);
-#endif
-  }
-}
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_even(D d, const T* from) {
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (hn::MaxLanes(D()) > 1) {
-    return hn::ConcatEven(d, hn::LoadU(d, from + hn::Lanes(d)), hn::LoadU(d, from));
-  }
-#endif
-  return hn::LoadU(d, from);
-}
-
-// body(d) with whole vectors, halves of at least 16 bytes, or single lanes.
-template <class D, class Body>
-HWY_INLINE void fit_pairs(D d, int64_t lanes, Body body) {
-  if (lanes >= static_cast<int64_t>(hn::Lanes(d))) return body(d);
-  if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) > 16) {
-    const hn::Half<D> half;
-    if (lanes >= static_cast<int64_t>(hn::Lanes(half))) return body(half);
-  }
-  body(hn::CappedTag<hn::TFromD<D>, 1>());
 }
 
 // One row: lane i of `to` from the lanes of `from` that a list of taps names.
@@ -318,226 +241,6 @@ void combine_rows(const FusedRows& f) {
   if (f.stream_to) streamer.finish(finished);
 }
 
-// Whether b comes to stand in a's place: it beats a, and NaN stays.
-template <class E, class V>
-HWY_INLINE auto replaces(V b, V a) {
-  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
-    return hn::AndNot(E::at_least(a, b), hn::Eq(a, a));
-  } else {
-    return E::beyond(b, a);
-  }
-}
-
-template <class E, class D, class V, class DU>
-HWY_INLINE void contend(D, DU du, V v, hn::Vec<DU> its, V* best, hn::Vec<DU>* number) {
-  const auto take = replaces<E>(v, *best);
-  *best = hn::IfThenElse(take, v, *best);
-  *number = hn::IfThenElse(hn::RebindMask(du, take), its, *number);
-}
-
-// The first tap of the list that wins, and its number. With `along`: rows of taps, each of that
-// many neighbours (at every second lane if `paired`), the numbers of which count up.
-template <class E, int along, bool paired, class T, class D>
-HWY_INLINE void find_in_row(D d, const TapRows& t, int64_t i, const T* from, T* to,
-                            hwy::MakeUnsigned<T>* numbers) {
-  using I = hwy::MakeUnsigned<T>;
-  const hn::RebindToUnsigned<D> du;
-  const auto one = hn::Set(du, I{1});
-  auto best = hn::Zero(d);
-  auto number = hn::Zero(du);
-  for (int k = 0; k < t.taps; ++k) {
-    const T* at = from + t.offsets[k] + (paired ? 2 * i : i);
-    auto its = hn::Set(du, static_cast<I>(t.numbers[k]));
-    hn::Vec<D> first, second{}, third{};
-    if constexpr (paired) {
-      load_pairs(d, at, &first, &second);
-      if constexpr (along == 3) third = load_even(d, at + 2);
-    } else {
-      first = hn::LoadU(d, at);
-      if constexpr (along > 1) second = hn::LoadU(d, at + 1);
-      if constexpr (along > 2) third = hn::LoadU(d, at + 2);
-    }
-    // Each row by itself, so that rows need not wait for one another.
-    auto local = its;
-    if constexpr (along > 1) {
-      its = hn::Add(its, one);
-      contend<E>(d, du, second, its, &first, &local);
-    }
-    if constexpr (along > 2) contend<E>(d, du, third, hn::Add(its, one), &first, &local);
-    if (k == 0) {
-      best = first;
-      number = local;
-    } else {
-      contend<E>(d, du, first, local, &best, &number);
-    }
-  }
-  hn::StoreU(best, d, to + i);
-  hn::StoreU(number, du, numbers + i);
-}
-
-template <class E, int along, bool paired, class T, class D>
-HWY_INLINE void find_in_rows(D d, const TapRows& t) {
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  each_row<T>(t, [&t, d, step](const T* from, T* to, int64_t row) HWY_ATTR {
-    auto* numbers = static_cast<hwy::MakeUnsigned<T>*>(t.index) + row;
-    for (int64_t i = 0; i < t.lanes; i += step) {
-      const int64_t lane = i + step <= t.lanes ? i : t.lanes - step;
-      find_in_row<E, along, paired, T>(d, t, lane, from, to, numbers);
-    }
-  });
-}
-
-template <class E, class T>
-void find_taps(const TapRows& t) {
-  const hn::ScalableTag<T> widest;
-  if (t.along == 0) {
-    return fit_width(widest, t.lanes,
-                     [&t](auto d) HWY_ATTR { find_in_rows<E, 1, false, T>(d, t); });
-  }
-  fit_pairs(widest, t.lanes, [&t](auto d) HWY_ATTR {
-    if (t.along == 2) {
-      if (t.paired) return find_in_rows<E, 2, true, T>(d, t);
-      return find_in_rows<E, 2, false, T>(d, t);
-    }
-    if (t.paired) return find_in_rows<E, 3, true, T>(d, t);
-    find_in_rows<E, 3, false, T>(d, t);
-  });
-}
-
-// The gradients of the windows in the list that a lane has won, added up. `fixed`: so many windows
-// (0: as many as the list has).
-template <int fixed, class T, class D>
-HWY_INLINE void spread_rows(D d, const TapRows& t) {
-  using I = hwy::MakeUnsigned<T>;
-  const hn::RebindToUnsigned<D> du;
-  const I* all = static_cast<const I*>(t.index);
-  const T* first = static_cast<const T*>(t.src);
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  each_row<T>(t, [&t, d, du, all, first, step](const T* from, T* to, int64_t) HWY_ATTR {
-    const I* winners = all + (from - first);
-    const auto of = [&](int k, int64_t i) HWY_ATTR {
-      const int64_t at = t.offsets[k] + i;
-      const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
-      const auto won = hn::RebindMask(d, hn::Eq(hn::LoadU(du, winners + at), number));
-      return hn::IfThenElseZero(won, hn::LoadU(d, from + at));
-    };
-    for (int64_t begin = 0; begin < t.lanes; begin += step) {
-      const int64_t i = begin + step <= t.lanes ? begin : t.lanes - step;
-      // A sum that begins with +0, so that none is -0.
-      auto sum = hn::Add(hn::Zero(d), of(0, i));
-      if constexpr (fixed > 1) sum = hn::Add(sum, of(1, i));
-      if constexpr (fixed > 2) sum = hn::Add(sum, of(2, i));
-      if constexpr (fixed > 3) sum = hn::Add(sum, of(3, i));
-      if constexpr (fixed == 0) {
-        for (int k = 1; k < t.taps; ++k) sum = hn::Add(sum, of(k, i));
-      }
-      hn::StoreU(sum, d, to + i);
-    }
-  });
-}
-
-// The gradient of one lane (of a tail) and of a vector of lanes, for a list of `fixed` windows (0:
-// as many as it has).
-template <class T>
-T spread_one(const TapRows& t, const T* from, const hwy::MakeUnsigned<T>* winners, int64_t i) {
-  T sum = 0;
-  for (int k = 0; k < t.taps; ++k) {
-    const int64_t at = t.offsets[k] + i;
-    const bool won = winners[at] == static_cast<hwy::MakeUnsigned<T>>(t.numbers[k]);
-    sum += won ? from[at] : T{0};
-  }
-  return sum;
-}
-template <int fixed, class D, class T>
-HWY_INLINE hn::Vec<D> spread_vector(D d, const TapRows& t, const T* from,
-                                    const hwy::MakeUnsigned<T>* winners, int64_t i) {
-  using I = hwy::MakeUnsigned<T>;
-  const hn::RebindToUnsigned<D> du;
-  auto sum = hn::Zero(d);
-  for (int k = 0; k < (fixed == 0 ? t.taps : fixed); ++k) {
-    const int64_t at = t.offsets[k] + i;
-    const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
-    const auto won = hn::RebindMask(d, hn::Eq(hn::LoadU(du, winners + at), number));
-    sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, from + at)));
-  }
-  return sum;
-}
-
-// Two phases at once, put side by side.
-template <int fixed, class T>
-void spread_pair_rows(const TapRows& even, const TapRows& odd) {
-  using I = hwy::MakeUnsigned<T>;
-  const hn::ScalableTag<T> d;
-  const int64_t n = odd.lanes;
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t p = 0; p < even.planes; ++p) {
-    for (int64_t r = 0; r < even.rows; ++r) {
-      const int64_t skip = p * even.src_plane + r * even.src_row;
-      const T* const from[2] = {static_cast<const T*>(even.src) + skip,
-                                static_cast<const T*>(odd.src) + skip};
-      const I* const winners[2] = {static_cast<const I*>(even.index) + skip,
-                                   static_cast<const I*>(odd.index) + skip};
-      T* to = static_cast<T*>(even.dst) + p * even.dst_plane + r * even.dst_row;
-      int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-      for (; i + step <= n; i += step) {
-        hn::StoreInterleaved2(spread_vector<fixed>(d, even, from[0], winners[0], i),
-                              spread_vector<fixed>(d, odd, from[1], winners[1], i), d, to + 2 * i);
-      }
-      if (i < n && n >= step) {
-        i = n - step;
-        hn::StoreInterleaved2(spread_vector<fixed>(d, even, from[0], winners[0], i),
-                              spread_vector<fixed>(d, odd, from[1], winners[1], i), d, to + 2 * i);
-        i = n;
-      }
-#else
-      (void)step;
-#endif
-      for (; i < n; ++i) {
-        to[2 * i] = spread_one(even, from[0], winners[0], i);
-        to[2 * i + 1] = spread_one(odd, from[1], winners[1], i);
-      }
-      if (even.lanes > n) to[2 * n] = spread_one(even, from[0], winners[0], n);
-    }
-  }
-}
-template <class T>
-void spread_pairs(const TapRows& even, const TapRows& odd) {
-  if (even.taps == 1 && odd.taps == 1) return spread_pair_rows<1, T>(even, odd);
-  spread_pair_rows<0, T>(even, odd);
-}
-
-template <class T>
-void spread(const TapRows& t) {
-  fit_width(hn::ScalableTag<T>(), t.lanes, [&t](auto d) HWY_ATTR {
-    switch (t.taps) {
-      case 1:
-        return spread_rows<1, T>(d, t);
-      case 2:
-        return spread_rows<2, T>(d, t);
-      case 4:
-        return spread_rows<4, T>(d, t);
-      default:
-        return spread_rows<0, T>(d, t);
-    }
-  });
-}
-
-template <template <class, class> class Fill, class E, class Fn>
-void fill(Fn* table) {
-  const Fn all[kLanes] = {Fill<E, int8_t>::run,
-                          Fill<E, uint8_t>::run,
-                          Fill<E, int16_t>::run,
-                          Fill<E, uint16_t>::run,
-                          Fill<E, int32_t>::run,
-                          Fill<E, uint32_t>::run,
-                          Fill<E, int64_t>::run,
-                          Fill<E, uint64_t>::run,
-                          Fill<E, float>::run,
-                          Fill<E, double>::run,
-                          nullptr};
-  for (int lane = 0; lane < kLanes; ++lane) table[lane] = all[lane];
-}
 template <class E, class T>
 struct Values {
   static void run(const TapRows& t) { combine_taps<Extremum<E>, T>(t); }
@@ -546,23 +249,12 @@ template <class E, class T>
 struct Rows {
   static void run(const FusedRows& f) { combine_rows<Extremum<E>, T>(f); }
 };
-template <class E, class T>
-struct Winners {
-  static void run(const TapRows& t) { find_taps<E, T>(t); }
-};
-
 TapKernels make_table() {
   TapKernels t{};
   fill<Values, Max>(t.extreme[kMax]);
   fill<Values, Min>(t.extreme[kMin]);
   fill<Rows, Max>(t.extreme_rows[kMax]);
   fill<Rows, Min>(t.extreme_rows[kMin]);
-  t.spread[0] = spread<float>;
-  t.spread[1] = spread<double>;
-  t.spread_pairs[0] = spread_pairs<float>;
-  t.spread_pairs[1] = spread_pairs<double>;
-  fill<Winners, Max>(t.winner[kMax]);
-  fill<Winners, Min>(t.winner[kMin]);
   t.sum[static_cast<int>(Lane::i16)] = combine_taps<Sum, int16_t>;
   t.sum[static_cast<int>(Lane::i32)] = combine_taps<Sum, int32_t>;
   t.sum[static_cast<int>(Lane::i64)] = combine_taps<Sum, int64_t>;

@@ -1,0 +1,260 @@
+// Who wins, and what flows back: the first winning tap of a list, and the gradients of the windows
+// that a lane has won.
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/winner_taps.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/order.h"
+#include "kernels/tap_rows.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+namespace {
+
+// Whether b comes to stand in a's place: it beats a, and NaN stays.
+template <class E, class V>
+HWY_INLINE auto replaces(V b, V a) {
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
+    return hn::AndNot(E::at_least(a, b), hn::Eq(a, a));
+  } else {
+    return E::beyond(b, a);
+  }
+}
+
+template <class E, class D, class V, class DU>
+HWY_INLINE void contend(D, DU du, V v, hn::Vec<DU> its, V* best, hn::Vec<DU>* number) {
+  const auto take = replaces<E>(v, *best);
+  *best = hn::IfThenElse(take, v, *best);
+  *number = hn::IfThenElse(hn::RebindMask(du, take), its, *number);
+}
+
+// The first tap of the list that wins, and its number. With `along` of 2 or 3: rows of taps, each
+// of that many neighbours (at every second lane if `paired`), the numbers of which count up.
+template <class E, class T, class D>
+HWY_INLINE void find_in_row(D d, int along, bool paired, const TapRows& t, int64_t i, const T* from,
+                            T* to, hwy::MakeUnsigned<T>* numbers) {
+  using I = hwy::MakeUnsigned<T>;
+  const hn::RebindToUnsigned<D> du;
+  const auto one = hn::Set(du, I{1});
+  auto best = hn::Zero(d);
+  auto number = hn::Zero(du);
+  for (int k = 0; k < t.taps; ++k) {
+    const T* at = from + t.offsets[k] + (paired ? 2 * i : i);
+    auto its = hn::Set(du, static_cast<I>(t.numbers[k]));
+    hn::Vec<D> first, second{}, third{};
+    if (paired) {
+      load_pairs(d, at, &first, &second);
+      if (along == 3) third = load_even(d, at + 2);
+    } else {
+      first = hn::LoadU(d, at);
+      if (along > 1) second = hn::LoadU(d, at + 1);
+      if (along > 2) third = hn::LoadU(d, at + 2);
+    }
+    // Each row by itself, so that rows need not wait for one another.
+    auto local = its;
+    if (along > 1) {
+      its = hn::Add(its, one);
+      contend<E>(d, du, second, its, &first, &local);
+    }
+    if (along > 2) contend<E>(d, du, third, hn::Add(its, one), &first, &local);
+    if (k == 0) {
+      best = first;
+      number = local;
+    } else {
+      contend<E>(d, du, first, local, &best, &number);
+    }
+  }
+  hn::StoreU(best, d, to + i);
+  hn::StoreU(number, du, numbers + i);
+}
+
+template <class E, class T, class D>
+HWY_INLINE void find_in_rows(D d, int along, bool paired, const TapRows& t) {
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  each_row<T>(t, [&t, d, step, along, paired](const T* from, T* to, int64_t row) HWY_ATTR {
+    auto* numbers = static_cast<hwy::MakeUnsigned<T>*>(t.index) + row;
+    for (int64_t i = 0; i < t.lanes; i += step) {
+      const int64_t lane = i + step <= t.lanes ? i : t.lanes - step;
+      find_in_row<E>(d, along, paired, t, lane, from, to, numbers);
+    }
+  });
+}
+
+template <class E, class T>
+void find_taps(const TapRows& t) {
+  const hn::ScalableTag<T> widest;
+  if (t.along == 0) {
+    return fit_width(widest, t.lanes,
+                     [&t](auto d) HWY_ATTR { find_in_rows<E, T>(d, 1, false, t); });
+  }
+  fit_pairs(widest, t.lanes, [&t](auto d) HWY_ATTR {
+    // Made for each case in the type that networks train in; others decide as they go.
+    if constexpr (std::is_same_v<T, float>) {
+      if (t.along == 2) {
+        if (t.paired) return find_in_rows<E, T>(d, 2, true, t);
+        return find_in_rows<E, T>(d, 2, false, t);
+      }
+      if (t.paired) return find_in_rows<E, T>(d, 3, true, t);
+      return find_in_rows<E, T>(d, 3, false, t);
+    } else {
+      find_in_rows<E, T>(d, t.along, t.paired, t);
+    }
+  });
+}
+
+// The gradients of the windows in the list that a lane has won, added up. `fixed`: so many windows
+// (0: as many as the list has).
+template <int fixed, class T, class D>
+HWY_INLINE void spread_rows(D d, const TapRows& t) {
+  using I = hwy::MakeUnsigned<T>;
+  const hn::RebindToUnsigned<D> du;
+  const I* all = static_cast<const I*>(t.index);
+  const T* first = static_cast<const T*>(t.src);
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  each_row<T>(t, [&t, d, du, all, first, step](const T* from, T* to, int64_t) HWY_ATTR {
+    const I* winners = all + (from - first);
+    const auto of = [&](int k, int64_t i) HWY_ATTR {
+      const int64_t at = t.offsets[k] + i;
+      const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
+      const auto won = hn::RebindMask(d, hn::Eq(hn::LoadU(du, winners + at), number));
+      return hn::IfThenElseZero(won, hn::LoadU(d, from + at));
+    };
+    for (int64_t begin = 0; begin < t.lanes; begin += step) {
+      const int64_t i = begin + step <= t.lanes ? begin : t.lanes - step;
+      // A sum that begins with +0, so that none is -0.
+      auto sum = hn::Add(hn::Zero(d), of(0, i));
+      if constexpr (fixed > 1) sum = hn::Add(sum, of(1, i));
+      if constexpr (fixed > 2) sum = hn::Add(sum, of(2, i));
+      if constexpr (fixed > 3) sum = hn::Add(sum, of(3, i));
+      if constexpr (fixed == 0) {
+        for (int k = 1; k < t.taps; ++k) sum = hn::Add(sum, of(k, i));
+      }
+      hn::StoreU(sum, d, to + i);
+    }
+  });
+}
+
+// The gradient of one lane (of a tail) and of a vector of lanes, for a list of `fixed` windows (0:
+// as many as it has).
+template <class T>
+T spread_one(const TapRows& t, const T* from, const hwy::MakeUnsigned<T>* winners, int64_t i) {
+  T sum = 0;
+  for (int k = 0; k < t.taps; ++k) {
+    const int64_t at = t.offsets[k] + i;
+    const bool won = winners[at] == static_cast<hwy::MakeUnsigned<T>>(t.numbers[k]);
+    sum += won ? from[at] : T{0};
+  }
+  return sum;
+}
+template <int fixed, class D, class T>
+HWY_INLINE hn::Vec<D> spread_vector(D d, const TapRows& t, const T* from,
+                                    const hwy::MakeUnsigned<T>* winners, int64_t i) {
+  using I = hwy::MakeUnsigned<T>;
+  const hn::RebindToUnsigned<D> du;
+  auto sum = hn::Zero(d);
+  for (int k = 0; k < (fixed == 0 ? t.taps : fixed); ++k) {
+    const int64_t at = t.offsets[k] + i;
+    const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
+    const auto won = hn::RebindMask(d, hn::Eq(hn::LoadU(du, winners + at), number));
+    sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, from + at)));
+  }
+  return sum;
+}
+
+// Two phases at once, put side by side.
+template <int fixed, class T>
+void spread_pair_rows(const TapRows& even, const TapRows& odd) {
+  using I = hwy::MakeUnsigned<T>;
+  const hn::ScalableTag<T> d;
+  const int64_t n = odd.lanes;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t p = 0; p < even.planes; ++p) {
+    for (int64_t r = 0; r < even.rows; ++r) {
+      const int64_t skip = p * even.src_plane + r * even.src_row;
+      const T* const from[2] = {static_cast<const T*>(even.src) + skip,
+                                static_cast<const T*>(odd.src) + skip};
+      const I* const winners[2] = {static_cast<const I*>(even.index) + skip,
+                                   static_cast<const I*>(odd.index) + skip};
+      T* to = static_cast<T*>(even.dst) + p * even.dst_plane + r * even.dst_row;
+      int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+      for (; i + step <= n; i += step) {
+        hn::StoreInterleaved2(spread_vector<fixed>(d, even, from[0], winners[0], i),
+                              spread_vector<fixed>(d, odd, from[1], winners[1], i), d, to + 2 * i);
+      }
+      if (i < n && n >= step) {
+        i = n - step;
+        hn::StoreInterleaved2(spread_vector<fixed>(d, even, from[0], winners[0], i),
+                              spread_vector<fixed>(d, odd, from[1], winners[1], i), d, to + 2 * i);
+        i = n;
+      }
+#else
+      (void)step;
+#endif
+      for (; i < n; ++i) {
+        to[2 * i] = spread_one(even, from[0], winners[0], i);
+        to[2 * i + 1] = spread_one(odd, from[1], winners[1], i);
+      }
+      if (even.lanes > n) to[2 * n] = spread_one(even, from[0], winners[0], n);
+    }
+  }
+}
+template <class T>
+void spread_pairs(const TapRows& even, const TapRows& odd) {
+  if (even.taps == 1 && odd.taps == 1) return spread_pair_rows<1, T>(even, odd);
+  spread_pair_rows<0, T>(even, odd);
+}
+
+template <class T>
+void spread(const TapRows& t) {
+  fit_width(hn::ScalableTag<T>(), t.lanes, [&t](auto d) HWY_ATTR {
+    switch (t.taps) {
+      case 1:
+        return spread_rows<1, T>(d, t);
+      case 2:
+        return spread_rows<2, T>(d, t);
+      case 4:
+        return spread_rows<4, T>(d, t);
+      default:
+        return spread_rows<0, T>(d, t);
+    }
+  });
+}
+
+template <class E, class T>
+struct Winners {
+  static void run(const TapRows& t) { find_taps<E, T>(t); }
+};
+
+WinnerTapKernels make_table() {
+  WinnerTapKernels t{};
+  fill<Winners, Max>(t.find[kMax]);
+  fill<Winners, Min>(t.find[kMin]);
+  t.spread[0] = spread<float>;
+  t.spread[1] = spread<double>;
+  t.spread_pairs[0] = spread_pairs<float>;
+  t.spread_pairs[1] = spread_pairs<double>;
+  return t;
+}
+
+}  // namespace
+
+const WinnerTapKernels* winner_tap_kernels() {
+  static const WinnerTapKernels table = make_table();
+  return &table;
+}
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/per_target.h"
+namespace ndpool {
+NDPOOL_PER_TARGET(WinnerTapKernels, winner_tap_kernels)
+}  // namespace ndpool
+#endif
