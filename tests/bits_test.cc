@@ -158,7 +158,7 @@ void run(const std::string& op, const std::vector<std::string>& types,
       // Exponentials and powers of every tap take long, and smaller problems take the same paths.
       const spec::Pool pool = to_pool(parsed.problem);
       const double work = work_of(spec::make_layout(pool, parsed.problem.shape));
-      if (is_smooth(parsed.problem) && work > 2e5) continue;
+      if (is_smooth(parsed.problem) && work > 3e4) continue;
       check_problem(parsed.problem);
       if (testing::Test::HasFailure()) return;
     }
