@@ -7,19 +7,20 @@ say = @echo "ndpool: $(1)"
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan release bench-quick bench bench-publish soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan python release bench-quick bench bench-publish soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 setup: ## install what is missing (Debian packages); nothing is called when nothing is missing
-	@tools/setup build lint
+	@tools/setup build lint python
 
-test: setup ## everything: lint, tests, tests under asan+ubsan, runner tests under tsan
+test: setup ## everything: lint, tests, tests under asan+ubsan, runner tests under tsan, Python's tests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory dev
 	@$(MAKE) --no-print-directory asan
 	@$(MAKE) --no-print-directory tsan
+	@$(MAKE) --no-print-directory python
 	$(call say,all tests passed)
 
 demo: ## build and run the demonstration
@@ -37,6 +38,7 @@ lint: ## check format (clang-format) and code (clang-tidy); remembers what has p
 format: ## rewrite all C and C++ files in the project's format
 	@tools/setup lint
 	@tools/list-sources | xargs clang-format-19 -i
+	@[ ! -x $(venv)/bin/ruff ] || $(venv)/bin/ruff format python bench
 
 # build-and-test PRESET,COMMAND PREFIX
 define build-and-test
@@ -49,6 +51,30 @@ endef
 
 dev asan tsan: | build ## build and test one preset
 	$(call build-and-test,$@,$(if $(filter tsan,$@),$(fixed_addresses)))
+
+# ---- Python --------------------------------------------------------------------------------------
+venv = build/venv
+library = build/dev/libndpool.so
+wheel_sources = $(shell find python/core python/jax python/ndpool -name '*.cc' -o -name '*.h' -o -name '*.py*') \
+  pyproject.toml CMakeLists.txt cmake/python.cmake
+
+python: | build ## the Python package: build the wheel around the dev library, check, test
+	@tools/setup build python
+	@tools/venv $(venv) python/requirements.txt
+	@cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
+	@cmake --build --preset dev --parallel $(JOBS) --target ndpool
+	@$(MAKE) --no-print-directory build/wheel/installed
+	$(call say,checking format and types of the Python code)
+	@$(venv)/bin/ruff format --check --quiet python bench || { $(venv)/bin/ruff format --diff python bench; exit 1; }
+	@$(venv)/bin/ruff check --quiet python bench
+	@$(venv)/bin/mypy
+	$(call say,testing the Python package)
+	@$(venv)/bin/python -m pytest
+
+build/wheel/installed: $(library) $(wheel_sources)
+	$(call say,making the wheel)
+	@tools/wheel $(library) $(venv)
+	@touch $@
 
 release: | build ## build the library as users do
 	$(call say,building the release preset)

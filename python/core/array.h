@@ -43,7 +43,6 @@ class Given {
   Given(const Given&) = delete;
   Given& operator=(const Given&) = delete;
 
-
   const Array& array() const { return array_; }
   explicit operator bool() const { return array_.data != nullptr || given_; }
 

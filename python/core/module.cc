@@ -67,8 +67,8 @@ void forward(const Plan& plan, nb::handle x, nb::handle y, nb::handle argmax, nb
   const Out winners(argmax, "argmax", plan.argmax_type, plan.output_shape);
   const Out numbers(index, "index", NDPOOL_I64, plan.output_shape);
   Call call(plan.bytes, threads);
-  call.finish(ndpool_forward(plan.handle.get(), in, out, winners, numbers, call.exec(),
-                             call.error()));
+  call.finish(
+      ndpool_forward(plan.handle.get(), in, out, winners, numbers, call.exec(), call.error()));
 }
 
 void jvp(const Plan& plan, nb::handle x, nb::handle dx, nb::handle y, nb::handle dy, int threads) {
@@ -77,8 +77,7 @@ void jvp(const Plan& plan, nb::handle x, nb::handle dx, nb::handle y, nb::handle
   const Out out(y, "y", plan.out_type, plan.output_shape);
   const Out slope(dy, "dy", plan.out_type, plan.output_shape);
   Call call(2 * plan.bytes, threads);
-  call.finish(
-      ndpool_jvp(plan.handle.get(), in, tangent, out, slope, call.exec(), call.error()));
+  call.finish(ndpool_jvp(plan.handle.get(), in, tangent, out, slope, call.exec(), call.error()));
 }
 
 void vjp(const Plan& plan, nb::handle x, nb::handle g, nb::handle dx, int threads) {
@@ -130,8 +129,8 @@ void unpool(Function* function, bool back, nb::handle from, nb::handle index, nb
   int64_t bytes = static_cast<int64_t>(ndpool_type_size(y.type));
   for (int i = 0; i < whole.rank; ++i) bytes *= std::max<int64_t>(whole.shape[i], 1);
   Call call(bytes, threads);
-  call.finish(function(&desc, in.array().in(), numbers.in(), out.array().out(), call.exec(),
-                       call.error()));
+  call.finish(
+      function(&desc, in.array().in(), numbers.in(), out.array().out(), call.exec(), call.error()));
 }
 
 std::string explain(const Plan& plan) {
@@ -204,8 +203,8 @@ NB_MODULE(_core, m) {
             plan_of(line_of(tokens, type, static_cast<int>(shape.size()), shape.data())));
       },
       "tokens"_a, "type"_a, "shape"_a);
-  m.def("forward", forward, "plan"_a, "x"_a, "y"_a, "argmax"_a = nb::none(),
-        "index"_a = nb::none(), "threads"_a = 0);
+  m.def("forward", forward, "plan"_a, "x"_a, "y"_a, "argmax"_a = nb::none(), "index"_a = nb::none(),
+        "threads"_a = 0);
   m.def("jvp", jvp, "plan"_a, "x"_a.none(), "dx"_a, "y"_a.none(), "dy"_a, "threads"_a = 0);
   m.def("vjp", vjp, "plan"_a, "x"_a.none(), "g"_a, "dx"_a, "threads"_a = 0);
   m.def("vjp_argmax", vjp_argmax, "plan"_a, "argmax"_a, "g"_a, "dx"_a, "threads"_a = 0);

@@ -44,8 +44,9 @@ std::shared_ptr<const Plan> make_plan(const std::string& line) {
   plan->output_shape.resize(rank);
   ndpool_plan_input_shape(made, plan->input_shape.data());
   ndpool_plan_output_shape(made, plan->output_shape.data());
-  plan->bytes = elements(plan->input_shape) * static_cast<int64_t>(ndpool_type_size(plan->type)) +
-                elements(plan->output_shape) * static_cast<int64_t>(ndpool_type_size(plan->out_type));
+  plan->bytes =
+      elements(plan->input_shape) * static_cast<int64_t>(ndpool_type_size(plan->type)) +
+      elements(plan->output_shape) * static_cast<int64_t>(ndpool_type_size(plan->out_type));
   return plan;
 }
 

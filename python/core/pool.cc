@@ -108,9 +108,9 @@ nb::object target(const nb::object& out, const char* name, int type,
                              .c_str());
   }
   if (array->type != type) {
-    throw nb::type_error((what + " has type " + ndpool_type_name(array->type) +
-                          "; this call gives " + wanted)
-                             .c_str());
+    throw nb::type_error(
+        (what + " has type " + ndpool_type_name(array->type) + "; this call gives " + wanted)
+            .c_str());
   }
   if (array->rank != rank || !std::equal(shape.begin(), shape.end(), array->shape)) {
     refuse(what + " has shape " + shape_text(array->rank, array->shape) + "; this call gives " +

@@ -56,7 +56,7 @@ def dtype_of(number: int) -> np.dtype[Any]:
         raise TypeError(
             "bfloat16 arrays need the package ml_dtypes: pip install ml_dtypes"
         ) from None
-    kind = np.dtype(ml_dtypes.bfloat16)
+    kind: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     _core.set_bfloat16(kind)
     return kind
 

@@ -128,7 +128,9 @@ class Operation(Generic[P]):
         if x.dtype.kind in "iub":
             raise TypeError(f"derivatives need a float type; x has type {x.dtype}")
         keeps = plan.keeps
-        argmax = np.empty(plan.output_shape, dtype_of(plan.argmax_type)) if keeps == "argmax" else None
+        argmax = (
+            np.empty(plan.output_shape, dtype_of(plan.argmax_type)) if keeps == "argmax" else None
+        )
         _core.forward(plan, x, y, argmax)
         return y.reshape(shape), Pull(plan, shape, argmax, x.copy() if keeps == "x" else None)
 

@@ -25,8 +25,8 @@ class MaxUnpool:
     >>> ndpool.max_unpool(y, index, (4,), axes=1)
     array([0., 5., 0., 3.])
 
-    y, dy = max_unpool.jvp(y, dy, indices, ...) and y, pull = max_unpool.vjp(y, indices, ...) differentiate
-    it in y.
+    Differentiated in y: max_unpool.jvp(y, dy, indices, ...) gives the result and its tangent,
+    max_unpool.vjp(y, indices, ...) the result and pull, with dy = pull(g).
     """
 
     __name__ = __qualname__ = "max_unpool"

@@ -91,7 +91,10 @@ def test_lp_equals_the_model(case: Case, p: float) -> None:
 
 
 OPERATIONS = {
-    **{f"max {ties}": (ndpool.max_pool, {"ties": ties}) for ties in ("first", "last", "all", "split")},
+    **{
+        f"max {ties}": (ndpool.max_pool, {"ties": ties})
+        for ties in ("first", "last", "all", "split")
+    },
     "min": (ndpool.min_pool, {"ties": "split"}),
     "avg": (ndpool.avg_pool, {}),
     "avg of cells": (ndpool.avg_pool, {"count_include_pad": False}),

@@ -1,0 +1,82 @@
+"""Threads, forks and Ctrl-C."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ndpool
+
+X = np.random.default_rng(1).standard_normal((8, 16, 64, 64)).astype(np.float32)
+Y = ndpool.max_pool(X, (3, 3), 2, 1)
+
+
+def pooled(_: int) -> bool:
+    return bool((ndpool.max_pool(X, (3, 3), 2, 1) == Y).all())
+
+
+def test_many_threads_may_call_at_once() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(pooled, range(64)))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_calls_work_after_a_fork() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if pooled(0) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert pooled(0)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_calls_work_in_a_pool_of_processes(method: str) -> None:
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert all(pool.map(pooled, range(8)))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_stops_a_long_call_and_the_next_is_right(threads: int) -> None:
+    long = np.random.default_rng(2).standard_normal((16, 16, 256, 256)).astype(np.float32)
+    before = ndpool.get_num_threads()
+    ndpool.set_num_threads(threads)
+    sent = []
+
+    def interrupt() -> None:
+        time.sleep(0.2)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    try:
+        killer = threading.Thread(target=interrupt)
+        killer.start()
+        with pytest.raises(KeyboardInterrupt):
+            while True:  # the signal must fall into a call that takes seconds
+                ndpool.lp_pool(long, (15, 15), 1, 7, p=3.0)
+        waited = time.perf_counter() - sent[0]
+        killer.join()
+        assert pooled(0)
+    finally:
+        ndpool.set_num_threads(before)
+    # The promise is 200 ms on a quiet machine; tests run beside others.
+    assert waited < 1.0, f"stopped after {waited:.3f} s"
+
+
+def test_the_lock_is_released_while_a_call_runs() -> None:
+    done = threading.Event()
+    work = threading.Thread(target=lambda: (ndpool.lp_pool(X, (9, 9), 1, 4, p=3.0), done.set()))
+    work.start()
+    ticks = 0
+    while not done.is_set():
+        ticks += 1
+        time.sleep(0.001)
+    work.join()
+    assert ticks > 3
