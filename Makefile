@@ -7,7 +7,7 @@ say = @echo "ndpool: $(1)"
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan python release bench-quick bench bench-publish soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan python test-torch release bench-quick bench bench-publish soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -75,6 +75,21 @@ build/wheel/installed: $(library) $(wheel_sources)
 	$(call say,making the wheel)
 	@tools/wheel $(library) $(venv)
 	@touch $@
+
+torch_venv = build/venv-torch
+
+test-torch: | build ## PyTorch's tests; installs torch (several GB)
+	@tools/setup build python
+	@tools/enough-disk 12 $(torch_venv) torch
+	@tools/venv $(torch_venv) python/requirements-torch.txt
+	@tools/venv $(venv) python/requirements.txt
+	@cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
+	@cmake --build --preset dev --parallel $(JOBS) --target ndpool
+	@$(MAKE) --no-print-directory build/wheel/installed
+	@$(torch_venv)/bin/python -m pip install --quiet --no-deps --no-index --force-reinstall \
+	  --disable-pip-version-check build/wheel/*.whl
+	$(call say,testing the PyTorch plug-in)
+	@$(torch_venv)/bin/python -m pytest python/tests/test_torch.py
 
 release: | build ## build the library as users do
 	$(call say,building the release preset)

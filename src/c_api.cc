@@ -278,6 +278,25 @@ int32_t ndpool_jvp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_a
   });
 }
 
+int32_t ndpool_jvp_argmax(const ndpool_plan* plan, ndpool_const_array argmax, ndpool_const_array dx,
+                          ndpool_array dy, const ndpool_exec* exec, ndpool_error* error) {
+  return guarded(error, [&]() -> int32_t {
+    Call call;
+    if (int32_t code = call.begin(plan, exec, Needs::forward, error)) return code;
+    const Plan& p = *call.plan;
+    if (int32_t code = check_extreme(p, error)) return code;
+    if (int32_t code = check_derivative(p, error)) return code;
+    if (int32_t code = check_one_winner(p, error)) return code;
+    const Boxes& boxes = call.boxes;
+    const ArrayArg aa = call.input("argmax", argmax, boxes.y, p.argmax_type);
+    const ArrayArg adx = call.input("dx", dx, boxes.x, p.type);
+    const ArrayArg ady = call.output("dy", dy, boxes.y, p.type);
+    if (int32_t code = call.check(error)) return code;
+    if (call.nothing_to_do(boxes.y)) return NDPOOL_OK;
+    return ndpool::argmax_jvp(p, call.exec, aa, adx, ady, error);
+  });
+}
+
 int32_t ndpool_vjp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_array g,
                    ndpool_array dx, const ndpool_exec* exec, ndpool_error* error) {
   return guarded(error, [&]() -> int32_t {

@@ -32,6 +32,10 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
 int32_t winner_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
                    const ArrayArg& dx, ndpool_error* error);
 
+// winner_jvp.cc: the tangents that the winners of a compact argmax carry.
+int32_t argmax_jvp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, const ArrayArg& dx,
+                   const ArrayArg& dy, ndpool_error* error);
+
 // vjp.cc: the operations of windows.cc. With v, the second-order product.
 int32_t windows_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
                     const ArrayArg& v, const ArrayArg& dx, ndpool_error* error);

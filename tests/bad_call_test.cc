@@ -166,6 +166,10 @@ TEST_F(BadCall, ACompactArgmaxThatIsNoTapOrNoCellIsRefused) {
   expect_refused(plan.try_vjp_argmax(Taps{0, 2, 1, 0}, g, dx), Status::bad_index, {"0"}, "a pad");
   EXPECT_TRUE(poisoned(dx));
   EXPECT_TRUE(plan.try_vjp_argmax(Taps{3, 2, 1, 0}, g, dx).has_value());
+  std::vector<float> dy = g;
+  expect_refused(plan.try_jvp_argmax(Taps{0, 2, 1, 0}, dx, dy), Status::bad_index, {"0"}, "a pad");
+  EXPECT_EQ(dy, g);
+  EXPECT_TRUE(plan.try_jvp_argmax(Taps{3, 2, 1, 0}, dx, dy).has_value());
   EXPECT_EQ(dx[0], 4);
 }
 
@@ -402,6 +406,10 @@ TEST_F(BadCall, NullPointersAreRefusedThroughC) {
       ndpool_vjp_argmax(plan, no_in, in, to, nullptr, &error),
       ndpool_vjp_argmax(plan, in, no_in, to, nullptr, &error),
       ndpool_vjp_argmax(plan, in, in, no_out, nullptr, &error),
+      ndpool_jvp_argmax(nullptr, in, in, to, nullptr, &error),
+      ndpool_jvp_argmax(plan, no_in, in, to, nullptr, &error),
+      ndpool_jvp_argmax(plan, in, no_in, to, nullptr, &error),
+      ndpool_jvp_argmax(plan, in, in, no_out, nullptr, &error),
       ndpool_hvp(nullptr, in, in, in, to, nullptr, &error),
       ndpool_unpool(nullptr, in, in, to, nullptr, &error),
       ndpool_unpool_vjp(nullptr, in, in, to, nullptr, &error)};

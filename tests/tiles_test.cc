@@ -148,6 +148,7 @@ class Tiles {
     Results<T> parts = {{wrong_values(whole_.forward.y), wrong_values(whole_.forward.argmax),
                          wrong_values(whole_.forward.index)},
                         wrong_values(whole_.dy),
+                        wrong_values(whole_.dy_from_argmax),
                         wrong_values(whole_.dx),
                         wrong_values(whole_.dx_from_argmax),
                         wrong_values(whole_.hx)};
@@ -171,6 +172,10 @@ class Tiles {
     if (is_extreme(problem_)) put_in(part.index, y, &parts->forward.index);
     if constexpr (std::is_floating_point_v<T>) {
       put_in(engine_.jvp(x_part, cut_out(inputs_.dx, x), y.size, false).first, y, &parts->dy);
+      if (argmax) {
+        put_in(engine_.jvp_argmax(part.argmax, cut_out(inputs_.dx, x), y.size), y,
+               &parts->dy_from_argmax);
+      }
     }
     engine_.set_tile(nullptr);
   }

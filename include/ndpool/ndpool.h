@@ -209,6 +209,10 @@ NDPOOL_API int32_t ndpool_forward(const ndpool_plan* plan, ndpool_const_array x,
 NDPOOL_API int32_t ndpool_jvp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_array dx,
                               ndpool_array y, ndpool_array dy, const ndpool_exec* exec,
                               ndpool_error* error);
+/* dy = J·dx of max and min from the compact argmax alone (ties first, last). */
+NDPOOL_API int32_t ndpool_jvp_argmax(const ndpool_plan* plan, ndpool_const_array argmax,
+                                     ndpool_const_array dx, ndpool_array dy,
+                                     const ndpool_exec* exec, ndpool_error* error);
 /* dx = Jᵀ·g, both in x's type. avg needs no x. */
 NDPOOL_API int32_t ndpool_vjp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_array g,
                               ndpool_array dx, const ndpool_exec* exec, ndpool_error* error);

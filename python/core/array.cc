@@ -6,6 +6,8 @@
 #include <nanobind/stl/vector.h>
 #include <numpy/arrayobject.h>
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <string>
 
@@ -53,6 +55,20 @@ PyArray_Descr* descr_of(int type) {
     return reinterpret_cast<PyArray_Descr*>(bfloat16);
   }
   return PyArray_DescrFromType(kNumbers[type]);
+}
+
+// Fresh memory of a framework's comes in small pages, and taking them one by one costs more than
+// pooling. NumPy asks for huge ones itself.
+void advise_huge_pages(const Array& array) {
+#ifdef MADV_HUGEPAGE
+  constexpr uintptr_t kPage = uintptr_t{1} << 21;
+  uintptr_t bytes = ndpool_type_size(array.type);
+  for (int i = 0; i < array.rank; ++i) bytes *= static_cast<uintptr_t>(array.shape[i]);
+  const uintptr_t first = reinterpret_cast<uintptr_t>(array.data);
+  const uintptr_t begin = (first + kPage - 1) / kPage * kPage;
+  const uintptr_t end = (first + bytes) / kPage * kPage;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
 }
 
 void fill(PyArrayObject* from, Array* array) {
@@ -107,6 +123,7 @@ Given::Given(PyObject* object, const char* name, bool to_be_written) {
   array_.rank = static_cast<int>(shape_.size());
   array_.shape = shape_.data();
   array_.strides = strides_.data();
+  if (to_be_written) advise_huge_pages(array_);
   if (strides_.size() != shape_.size()) throw nb::value_error("as many strides as axes, please");
 }
 

@@ -97,6 +97,15 @@ void vjp_argmax(const Plan& plan, nb::handle argmax, nb::handle g, nb::handle dx
       ndpool_vjp_argmax(plan.handle.get(), winners, gradient, out, call.exec(), call.error()));
 }
 
+void jvp_argmax(const Plan& plan, nb::handle argmax, nb::handle dx, nb::handle dy, int threads) {
+  const In winners(argmax, "argmax", plan.argmax_type, plan.output_shape);
+  const In tangent(dx, "dx", plan.type, plan.input_shape);
+  const Out slope(dy, "dy", plan.type, plan.output_shape);
+  Call call(plan.bytes, threads);
+  call.finish(
+      ndpool_jvp_argmax(plan.handle.get(), winners, tangent, slope, call.exec(), call.error()));
+}
+
 void hvp(const Plan& plan, nb::handle x, nb::handle g, nb::handle v, nb::handle hx, int threads) {
   const In in(x, "x", plan.type, plan.input_shape);
   const In gradient(g, "g", plan.type, plan.output_shape);
@@ -182,6 +191,7 @@ NB_MODULE(_core, m) {
 
   nb::class_<Plan>(m, "Plan")
       .def_ro("line", &Plan::line)
+      .def_ro("tokens", &Plan::tokens)
       .def_ro("type", &Plan::type)
       .def_ro("out_type", &Plan::out_type)
       .def_ro("argmax_type", &Plan::argmax_type)
@@ -208,6 +218,7 @@ NB_MODULE(_core, m) {
   m.def("jvp", jvp, "plan"_a, "x"_a.none(), "dx"_a, "y"_a.none(), "dy"_a, "threads"_a = 0);
   m.def("vjp", vjp, "plan"_a, "x"_a.none(), "g"_a, "dx"_a, "threads"_a = 0);
   m.def("vjp_argmax", vjp_argmax, "plan"_a, "argmax"_a, "g"_a, "dx"_a, "threads"_a = 0);
+  m.def("jvp_argmax", jvp_argmax, "plan"_a, "argmax"_a, "dx"_a, "dy"_a, "threads"_a = 0);
   m.def("hvp", hvp, "plan"_a, "x"_a, "g"_a, "v"_a, "hx"_a, "threads"_a = 0);
   m.def(
       "unpool",

@@ -36,6 +36,8 @@ std::shared_ptr<const Plan> make_plan(const std::string& line) {
   if (ndpool_plan_parse(line.c_str(), &made, &error) != NDPOOL_OK) refuse(error);
   plan->handle.reset(made);
   plan->line = line;
+  const size_t op = line.find(' '), shape = line.find(' ', line.find(' ', op + 1) + 1);
+  plan->tokens = line.substr(0, op) + (shape == line.npos ? "" : line.substr(shape));
   plan->type = ndpool_plan_input_type(made);
   plan->out_type = ndpool_plan_output_type(made);
   plan->argmax_type = ndpool_plan_argmax_type(made);

@@ -20,7 +20,7 @@ namespace ndpool::python {
 
 struct Plan {
   std::unique_ptr<ndpool_plan, void (*)(ndpool_plan*)> handle{nullptr, ndpool_plan_destroy};
-  std::string line;
+  std::string line, tokens;  // tokens: the line without type and shape
   int type = 0, out_type = 0, argmax_type = 0;
   std::vector<int64_t> input_shape, output_shape;
   int64_t bytes = 0;  // of input and output: what a call has to move

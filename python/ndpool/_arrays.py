@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ _NAMES = (
 TYPE_OF_NAME = {name: number for number, name in enumerate(_NAMES)}
 
 
+@functools.lru_cache(maxsize=256)
 def type_of(dtype: Any) -> int:
     """The number that the engine has for a NumPy type, or for what NumPy takes for one."""
     try:
@@ -45,6 +47,7 @@ def type_of(dtype: Any) -> int:
     return number
 
 
+@functools.lru_cache(maxsize=32)
 def dtype_of(number: int) -> np.dtype[Any]:
     """The NumPy type of a number of the engine's."""
     name = _NAMES[number]

@@ -74,9 +74,9 @@ def max_pool(values: np.ndarray, cells: np.ndarray, index: np.ndarray, sign: int
     for tap in range(values.shape[-1]):
         here = np.broadcast_to(cells[..., tap], best.shape)
         old = np.maximum(best, 0)[..., None]
-        take = lambda a: np.take_along_axis(a, old, -1)[..., 0]  # noqa: E731
-        better = (beaten[..., tap] > take(beaten)) | (
-            (beaten[..., tap] == take(beaten)) & (rank[..., tap] > take(rank))
+        old_beaten, old_rank = (np.take_along_axis(a, old, -1)[..., 0] for a in (beaten, rank))
+        better = (beaten[..., tap] > old_beaten) | (
+            (beaten[..., tap] == old_beaten) & (rank[..., tap] > old_rank)
         )
         best = np.where(here & ((best < 0) | better), tap, best)
     picked = np.take_along_axis(values, best[..., None], -1)[..., 0]

@@ -88,6 +88,7 @@ void check_extreme(Check* c) {
     const Array<T> gradient = rounded(c->type(), spec::vjp(c->pool, x, g));
     expect_same("dx", c->engine.vjp(&x, g, c->in()), gradient);
     if (want_argmax) {
+      expect_same("dy from argmax", c->engine.jvp_argmax(got.argmax, dx, c->out()), dy);
       expect_same("dx from argmax", c->engine.vjp_argmax(got.argmax, g, c->in()), gradient);
     }
     if (c->rng.percent(2)) c->engine.template expect_no_derivatives<T>(c->in(), c->out(), true);

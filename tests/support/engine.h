@@ -140,6 +140,18 @@ class Engine {
   }
 
   template <class T>
+  Array<T> jvp_argmax(const Array<uint64_t>& argmax, const Array<T>& dx, const Shape& out) {
+    const int32_t argmax_type = ndpool_plan_argmax_type(plan_);
+    Call call(this);
+    const Strided& taps = call.unsigned_input(argmax_type, argmax);
+    const Strided& tangent = call.input(type_, dx, false);
+    Strided& dy = call.output(type_, out);
+    call.done("jvp_argmax", ndpool_jvp_argmax(plan_, taps.const_array(), tangent.const_array(),
+                                              dy.array(), call.exec(), call.error()));
+    return dy.get<T>();
+  }
+
+  template <class T>
   Array<T> hvp(const Array<T>& x, const Array<T>& g, const Array<T>& v, const Shape& in) {
     Call call(this);
     const Strided& from = call.input(type_, x, true);

@@ -45,7 +45,7 @@ Inputs<T> random_inputs(Rng* rng, int32_t type, const Shape& in, const Shape& ou
 template <class T>
 struct Results {
   Forward<T> forward;
-  Array<T> dy, dx, dx_from_argmax, hx;
+  Array<T> dy, dy_from_argmax, dx, dx_from_argmax, hx;
 };
 
 // Runs every call that the problem's operation and type have.
@@ -59,6 +59,7 @@ Results<T> run_all(const Problem& problem, Engine* engine, const Inputs<T>& inpu
     results.dy = engine->jvp(inputs.x, inputs.dx, out, false).first;
     results.dx = engine->vjp(&inputs.x, inputs.g, in);
     if (argmax) {
+      results.dy_from_argmax = engine->jvp_argmax(results.forward.argmax, inputs.dx, out);
       results.dx_from_argmax = engine->vjp_argmax(results.forward.argmax, inputs.g, in);
     }
     if (is_smooth(problem)) results.hx = engine->hvp(inputs.x, inputs.g, inputs.v, in);
@@ -72,6 +73,7 @@ void expect_same_results(const Results<T>& one, const Results<T>& other) {
   expect_same("index", one.forward.index, other.forward.index);
   expect_same("argmax", one.forward.argmax, other.forward.argmax);
   expect_same("dy", one.dy, other.dy);
+  expect_same("dy from argmax", one.dy_from_argmax, other.dy_from_argmax);
   expect_same("dx", one.dx, other.dx);
   expect_same("dx from argmax", one.dx_from_argmax, other.dx_from_argmax);
   expect_same("hx", one.hx, other.hx);

@@ -220,6 +220,21 @@ class Plan {
     try_vjp(x, g, dx, exec).value();
   }
 
+  // dy = J·dx of max and min from what forward kept (ties first, last).
+  Result<void> try_jvp_argmax(Input argmax, Input dx, Output dy, const Exec& exec = {}) const {
+    Call call(*state_, exec);
+    call.check(argmax, "argmax", argmax_type(), kY);
+    call.check(dx, "dx", type(), kX);
+    call.check(dy, "dy", type(), kY);
+    return call.run([&](const ndpool_exec* c_exec, ndpool_error* error) {
+      return ndpool_jvp_argmax(c_plan(), detail::c_array(argmax), detail::c_array(dx),
+                               detail::c_array(dy), c_exec, error);
+    });
+  }
+  void jvp_argmax(Input argmax, Input dx, Output dy, const Exec& exec = {}) const {
+    try_jvp_argmax(argmax, dx, dy, exec).value();
+  }
+
   // dx = Jᵀ·g of max and min from what forward kept (ties first, last).
   Result<void> try_vjp_argmax(Input argmax, Input g, Output dx, const Exec& exec = {}) const {
     Call call(*state_, exec);
