@@ -7,7 +7,7 @@ say = @echo "ndpool: $(1)"
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan python test-torch release bench-quick bench bench-publish soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan python test-torch release bench-quick bench bench-models bench-publish soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -38,7 +38,7 @@ lint: ## check format (clang-format) and code (clang-tidy); remembers what has p
 format: ## rewrite all C and C++ files in the project's format
 	@tools/setup lint
 	@tools/list-sources | xargs clang-format-19 -i
-	@[ ! -x $(venv)/bin/ruff ] || $(venv)/bin/ruff format python bench
+	@[ ! -x $(venv)/bin/ruff ] || $(venv)/bin/ruff format $(python_code)
 
 # build-and-test PRESET,COMMAND PREFIX
 define build-and-test
@@ -54,6 +54,7 @@ dev asan tsan: | build ## build and test one preset
 
 # ---- Python --------------------------------------------------------------------------------------
 venv = build/venv
+python_code = python bench examples
 library = build/dev/libndpool.so
 wheel_sources = $(shell find python/core python/jax python/ndpool -name '*.cc' -o -name '*.h' -o -name '*.py*') \
   pyproject.toml CMakeLists.txt cmake/python.cmake
@@ -65,8 +66,8 @@ python: | build ## the Python package: build the wheel around the dev library, c
 	@cmake --build --preset dev --parallel $(JOBS) --target ndpool
 	@$(MAKE) --no-print-directory build/wheel/installed
 	$(call say,checking format and types of the Python code)
-	@$(venv)/bin/ruff format --check --quiet python bench || { $(venv)/bin/ruff format --diff python bench; exit 1; }
-	@$(venv)/bin/ruff check --quiet python bench
+	@$(venv)/bin/ruff format --check --quiet $(python_code) || { $(venv)/bin/ruff format --diff $(python_code); exit 1; }
+	@$(venv)/bin/ruff check --quiet $(python_code)
 	@$(venv)/bin/mypy
 	$(call say,testing the Python package)
 	@$(venv)/bin/python -m pytest
@@ -112,6 +113,14 @@ bench: | build ## ndpool against its peers; one line: make bench LINES='forward 
 	@cmake --build --preset release --parallel $(JOBS) --target ndpool bench_limit
 	$(call say,measuring; keep the machine quiet)
 	@build/bench-venv/bin/python bench/compare.py $(bench_lines) $(BENCH_ARGS)
+	@[ -n "$(bench_lines)" ] || $(MAKE) --no-print-directory bench-models
+
+bench-models: ## three small networks in torch, before and after accelerate(); after make bench
+	$(call say,whole models: torch's pooling and ndpool's)
+	@tools/wheel build/release/libndpool.so build/bench-venv
+	@if build/bench-venv/bin/python -c 'import torch' 2>/dev/null; then \
+	  build/bench-venv/bin/python examples/accelerate.py; \
+	else echo "ndpool: torch is not installed: left out"; fi
 
 # Not from the environment: terminals have a variable of that name.
 bench_lines = $(if $(filter command,$(origin LINES)),--lines '$(LINES)')

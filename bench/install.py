@@ -20,7 +20,7 @@ from pathlib import Path
 from peers import PACKAGES
 
 # Without these there is nothing to run.
-NEEDED = ("numpy", "matplotlib")
+NEEDED = ("numpy", "matplotlib", "nanobind", "scikit-build-core")
 # What has to stay free, in GB: builds and results need room, too.
 SPARE = 2.0
 

@@ -13,6 +13,8 @@ error is noted beside the table. `ndpool` and `limit` have the same interface.
 PACKAGES = {
     "numpy": 0.2,
     "matplotlib": 0.3,
+    "nanobind": 0.1,
+    "scikit-build-core": 0.1,
     "onnx": 0.2,
     "onnxruntime": 0.3,
     "opencv-python-headless": 0.4,

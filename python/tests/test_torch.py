@@ -5,6 +5,10 @@ from __future__ import annotations
 import copy
 import itertools
 import random
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +23,7 @@ import ndpool  # noqa: E402
 import ndpool.torch as nt  # noqa: E402
 from ndpool.torch import _operators as operators  # noqa: E402
 
+ROOT = Path(__file__).parents[2]
 SEED = 20261
 torch.manual_seed(SEED)
 
@@ -425,3 +430,23 @@ def test_results_are_the_same_for_every_number_of_threads() -> None:
         results.append(nt.avg_pool2d(x, 3, 2, 1))
     torch.set_num_threads(before)
     assert all(torch.equal(a, b) for a, b in itertools.pairwise(results))
+
+
+# ---- Documents ----------------------------------------------------------------------------------
+
+
+def test_the_code_of_the_page_runs() -> None:
+    names: dict[str, object] = {}
+    page = (ROOT / "docs/torch.md").read_text()
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.S | re.M):
+        exec(block, names)
+
+
+def test_the_example_finds_the_same_outputs_and_gradients() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/accelerate.py", "--size=32", "--batch=2", "--rounds=1"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "agree" in done.stdout
