@@ -7,7 +7,7 @@ say = @echo "ndpool: $(1)"
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan python test-torch release bench-quick bench bench-models bench-publish soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan python python-check python-test test-torch release bench-quick bench bench-models bench-publish soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -65,12 +65,16 @@ python: | build ## the Python package: build the wheel around the dev library, c
 	@cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
 	@cmake --build --preset dev --parallel $(JOBS) --target ndpool
 	@$(MAKE) --no-print-directory build/wheel/installed
-	$(call say,checking format and types of the Python code)
+	$(call say,testing the Python package and checking format and types)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target python-test python-check
+
+python-check:
 	@$(venv)/bin/ruff format --check --quiet $(python_code) || { $(venv)/bin/ruff format --diff $(python_code); exit 1; }
 	@$(venv)/bin/ruff check --quiet $(python_code)
 	@$(venv)/bin/mypy
-	$(call say,testing the Python package)
-	@$(venv)/bin/python -m pytest
+
+python-test:
+	@$(venv)/bin/python -m pytest --numprocesses=$(JOBS)
 
 build/wheel/installed: $(library) $(wheel_sources)
 	$(call say,making the wheel)

@@ -65,7 +65,7 @@ BAD_ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]
 ]
 
 
-@pytest.mark.parametrize("x, error, words", BAD_ARRAYS, ids=repr)
+@pytest.mark.parametrize("x, error, words", BAD_ARRAYS, ids=[case[2] for case in BAD_ARRAYS])
 def test_arrays_that_cannot_be_pooled_are_refused(x: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         ndpool.max_pool(x, (2,))
