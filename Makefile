@@ -3,6 +3,14 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 N ?= 2000000
 say = @echo "ndpool: $(1)"
 
+# Virtual environments, what goes into a wheel, and the library that it is made around.
+venv = build/venv
+demo_venv = build/venv-demo
+python_code = python bench examples
+library = build/dev/libndpool.so
+wheel_sources = $(shell find python/core python/jax python/ndpool -name '*.cc' -o -name '*.h' -o -name '*.py' -o -name '*.pyi') \
+  pyproject.toml CMakeLists.txt cmake/python.cmake
+
 # GCC 12's thread sanitizer fails on kernels that randomise addresses more than it expects.
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
@@ -23,13 +31,22 @@ test: setup ## everything: lint, tests, tests under asan+ubsan, runner tests und
 	@$(MAKE) --no-print-directory python
 	$(call say,all tests passed)
 
-demo: ## build and run the demonstration
-	@tools/setup build
-	$(call say,building the demonstration)
+demo: | build ## build, pool, show: a first look in C++, then pictures and tables in Python
+	@tools/setup build python
+	@tools/venv $(demo_venv) python/requirements-demo.txt
+	$(call say,building the library and the demonstration)
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --parallel $(JOBS) --target example_demo
+	@cmake --build --preset release --parallel $(JOBS) --target ndpool example_demo
 	$(call say,running examples/demo.cc)
 	@build/release/examples/demo
+	@$(MAKE) --no-print-directory $(demo_venv)/wheel/installed
+	$(call say,running ndpool demo)
+	@$(demo_venv)/bin/ndpool demo
+
+$(demo_venv)/wheel/installed: build/release/libndpool.so $(wheel_sources)
+	$(call say,making the wheel)
+	@tools/wheel $< $(demo_venv)
+	@touch $@
 
 lint: ## check format (clang-format) and code (clang-tidy); remembers what has passed
 	@tools/setup build lint
@@ -53,18 +70,12 @@ dev asan tsan: | build ## build and test one preset
 	$(call build-and-test,$@,$(if $(filter tsan,$@),$(fixed_addresses)))
 
 # ---- Python --------------------------------------------------------------------------------------
-venv = build/venv
-python_code = python bench examples
-library = build/dev/libndpool.so
-wheel_sources = $(shell find python/core python/jax python/ndpool -name '*.cc' -o -name '*.h' -o -name '*.py*') \
-  pyproject.toml CMakeLists.txt cmake/python.cmake
-
 python: | build ## the Python package: build the wheel around the dev library, check, test
 	@tools/setup build python
 	@tools/venv $(venv) python/requirements.txt
 	@cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
 	@cmake --build --preset dev --parallel $(JOBS) --target ndpool
-	@$(MAKE) --no-print-directory build/wheel/installed
+	@$(MAKE) --no-print-directory $(venv)/wheel/installed
 	$(call say,testing the Python package and checking format and types)
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target python-test python-check
 
@@ -76,7 +87,7 @@ python-check:
 python-test:
 	@$(venv)/bin/python -m pytest --numprocesses=$(JOBS)
 
-build/wheel/installed: $(library) $(wheel_sources)
+$(venv)/wheel/installed: $(library) $(wheel_sources)
 	$(call say,making the wheel)
 	@tools/wheel $(library) $(venv)
 	@touch $@
@@ -90,9 +101,9 @@ test-torch: | build ## PyTorch's tests; installs torch (several GB)
 	@tools/venv $(venv) python/requirements.txt
 	@cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
 	@cmake --build --preset dev --parallel $(JOBS) --target ndpool
-	@$(MAKE) --no-print-directory build/wheel/installed
+	@$(MAKE) --no-print-directory $(venv)/wheel/installed
 	@$(torch_venv)/bin/python -m pip install --quiet --no-deps --no-index --force-reinstall \
-	  --disable-pip-version-check build/wheel/*.whl
+	  --disable-pip-version-check $(venv)/wheel/*.whl
 	$(call say,testing the PyTorch plug-in)
 	@$(torch_venv)/bin/python -m pytest python/tests/test_torch.py
 

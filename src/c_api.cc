@@ -184,6 +184,28 @@ void ndpool_plan_padding(const ndpool_plan* plan, int64_t* lo, int64_t* hi) {
   }
 }
 
+int32_t ndpool_plan_cells(const ndpool_plan* plan, int32_t axis, int64_t begin, int64_t end,
+                          int64_t* first, int64_t* last, ndpool_error* error) {
+  return guarded(error, [&]() -> int32_t {
+    if (!plan || !first || !last) {
+      return fail(error, Message::null_pointer, -1, {}, !plan ? "the plan" : "the result");
+    }
+    const Plan& p = *plan->plan;
+    const int64_t outputs =
+        axis < 0 || axis >= p.rank ? 0 : p.output_shape[static_cast<size_t>(axis)];
+    if (begin < 0 || end < begin || end > outputs) {
+      return fail(error, Message::tile_box, axis, {begin, end - begin, outputs}, "y");
+    }
+    ndpool::Range cells{begin, end};
+    for (int i = 0; i < p.pooled; ++i) {
+      if (p.axis_number[i] == axis) cells = ndpool::cells_of(p.axes[i], cells);
+    }
+    *first = cells.begin;
+    *last = cells.end;
+    return NDPOOL_OK;
+  });
+}
+
 int32_t ndpool_plan_input_type(const ndpool_plan* plan) { return plan ? plan->plan->type : -1; }
 
 int32_t ndpool_plan_output_type(const ndpool_plan* plan) {

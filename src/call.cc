@@ -27,25 +27,6 @@ int32_t check_box(const Plan& plan, const ndpool_box& given, const std::vector<i
   return NDPOOL_OK;
 }
 
-// The cells from the first to the last that windows `outputs` hold. Near the ends dilated windows
-// do not move in step with their cells, so those are looked at one by one.
-Range cells_of(const Axis& axis, Range outputs) {
-  Range cells{INT64_MAX, 0};
-  const auto include = [&](int64_t output) {
-    const auto w = axis.window_of(output);
-    if (w.cells == 0) return;
-    cells.begin = std::min(cells.begin, w.first);
-    cells.end = std::max(cells.end, w.first + (w.cells - 1) * w.step + 1);
-  };
-  int64_t o = outputs.begin;
-  for (; o < outputs.end && axis.window_of(o).lead > 0; ++o) include(o);
-  if (o < outputs.end) include(o);
-  int64_t last = outputs.end - 1;
-  for (; last > o && axis.window_of(last).cells < axis.window; --last) include(last);
-  if (last > o) include(last);
-  return cells.end == 0 ? Range{} : cells;
-}
-
 int32_t check_cover(int axis, Range have, Range want, const char* name, ndpool_error* error) {
   if (want.size() <= 0 || (have.begin <= want.begin && want.end <= have.end)) return NDPOOL_OK;
   return fail(error, Message::tile_not_covered, axis, {have.begin, have.end, want.begin, want.end},
@@ -102,6 +83,25 @@ bool overlaps_itself(int rank, const ArrayArg& a, int* axis) {
 }
 
 }  // namespace
+
+// Near the ends dilated windows do not move in step with their cells, so those are looked at one by
+// one.
+Range cells_of(const Axis& axis, Range outputs) {
+  Range cells{INT64_MAX, 0};
+  const auto include = [&](int64_t output) {
+    const auto w = axis.window_of(output);
+    if (w.cells == 0) return;
+    cells.begin = std::min(cells.begin, w.first);
+    cells.end = std::max(cells.end, w.first + (w.cells - 1) * w.step + 1);
+  };
+  int64_t o = outputs.begin;
+  for (; o < outputs.end && axis.window_of(o).lead > 0; ++o) include(o);
+  if (o < outputs.end) include(o);
+  int64_t last = outputs.end - 1;
+  for (; last > o && axis.window_of(last).cells < axis.window; --last) include(last);
+  if (last > o) include(last);
+  return cells.end == 0 ? Range{} : cells;
+}
 
 int32_t resolve_exec(const ndpool_exec* given, Exec* exec, ndpool_error* error) {
   exec->threads = 0;

@@ -25,6 +25,9 @@ struct Exec {
   void* cancelled_context = nullptr;
 };
 
+// The cells from the first to the last that windows `outputs` hold; none: an empty range.
+Range cells_of(const Axis& axis, Range outputs);
+
 int32_t resolve_exec(const ndpool_exec* given, Exec* exec, ndpool_error* error);
 
 // A box of an array, per axis; start nullptr: 0.

@@ -164,14 +164,21 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
   const int64_t planes = part.batch;
   const bool last = plan.ties == NDPOOL_TIES_LAST;
   size_t scratch = 0;
-  {
-    const BandJob find(plan, part, x, nullptr, &argmax, last);
-    const SpreadJob spread(plan, part, g, argmax, dx);
-    if (!find.possible() || !spread.possible()) return false;
-    for (const Job* job : {static_cast<const Job*>(&find), static_cast<const Job*>(&spread)}) {
-      Arena counting;
-      job->work(&counting, nullptr);
-      scratch = std::max(scratch, counting.used());
+  // The last chunk may be smaller and be cut in another way, and chunks may lie askew in memory.
+  for (const int64_t batch : {planes, space.batch % planes}) {
+    for (const int64_t skew : {0, 1}) {
+      if (batch == 0) continue;
+      part.batch = batch;
+      Bound at[3] = {x, g, dx};
+      for (Bound& array : at) array.data += skew;
+      const BandJob find(plan, part, at[0], nullptr, &argmax, last);
+      const SpreadJob spread(plan, part, at[1], argmax, at[2]);
+      if (!find.possible() || !spread.possible()) return false;
+      for (const Job* job : {static_cast<const Job*>(&find), static_cast<const Job*>(&spread)}) {
+        Arena counting;
+        job->work(&counting, nullptr);
+        scratch = std::max(scratch, counting.used());
+      }
     }
   }
   // All memory first, so that nothing is written if there is too little.

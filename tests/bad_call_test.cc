@@ -389,6 +389,7 @@ TEST_F(BadCall, NullPointersAreRefusedThroughC) {
   const ndpool_runner no_runner = {nullptr, nullptr};
   ndpool_exec exec = {};
   exec.runner = &no_runner;
+  std::int64_t cells[2] = {};
   const std::vector<std::int32_t> statuses = {
       ndpool_forward(nullptr, in, to, no_out, no_out, nullptr, &error),
       ndpool_forward(plan, no_in, to, no_out, no_out, nullptr, &error),
@@ -406,6 +407,8 @@ TEST_F(BadCall, NullPointersAreRefusedThroughC) {
       ndpool_vjp_argmax(plan, no_in, in, to, nullptr, &error),
       ndpool_vjp_argmax(plan, in, no_in, to, nullptr, &error),
       ndpool_vjp_argmax(plan, in, in, no_out, nullptr, &error),
+      ndpool_plan_cells(nullptr, 0, 0, 1, &cells[0], &cells[1], &error),
+      ndpool_plan_cells(plan, 0, 0, 1, nullptr, &cells[1], &error),
       ndpool_jvp_argmax(nullptr, in, in, to, nullptr, &error),
       ndpool_jvp_argmax(plan, no_in, in, to, nullptr, &error),
       ndpool_jvp_argmax(plan, in, no_in, to, nullptr, &error),

@@ -162,6 +162,7 @@ class Tiles {
  private:
   void forward_tile(const Box& y, Results<T>* parts) {
     const Box x = box_across(&rng_, layout_, y, layout_.input, cells_of_outputs);
+    for (const spec::Axis& axis : layout_.axes) expect_cells(axis, y);
     const ndpool_tile tile = {x.c(), y.c(), {}};
     engine_.set_tile(&tile);
     const bool argmax = has_argmax(problem_);
@@ -178,6 +179,25 @@ class Tiles {
       }
     }
     engine_.set_tile(nullptr);
+  }
+
+  // The plan names the cells that the outputs of a box need.
+  void expect_cells(const spec::Axis& axis, const Box& y) {
+    const size_t place = static_cast<size_t>(axis.place);
+    const Range outputs{y.start[place], y.start[place] + y.size[place]};
+    const Range wanted = cells_of_outputs(axis, outputs);
+    Range cells{-1, -1};
+    ndpool_error error;
+    const int32_t code =
+        ndpool_plan_cells(engine_.plan(), static_cast<int32_t>(axis.place), outputs.begin,
+                          outputs.end, &cells.begin, &cells.end, &error);
+    if (code != NDPOOL_OK) throw Mismatch(std::string("ndpool_plan_cells: ") + error.message);
+    const bool none = wanted.end == 0;
+    if (none ? cells.begin != cells.end : cells.begin != wanted.begin || cells.end != wanted.end) {
+      throw Mismatch("cells that outputs need: engine [" + std::to_string(cells.begin) + ", " +
+                     std::to_string(cells.end) + "), spec [" + std::to_string(wanted.begin) + ", " +
+                     std::to_string(wanted.end) + ")");
+    }
   }
 
   void backward_tile(const Box& dx, Results<T>* parts) {

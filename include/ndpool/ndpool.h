@@ -143,6 +143,11 @@ NDPOOL_API void ndpool_plan_output_shape(const ndpool_plan* plan, int64_t* shape
 NDPOOL_API void ndpool_plan_dropped(const ndpool_plan* plan, int64_t* dropped);
 /* Writes rank numbers: the padding in force (after "same"), 0 on axes that are not pooled. */
 NDPOOL_API void ndpool_plan_padding(const ndpool_plan* plan, int64_t* lo, int64_t* hi);
+/* For tiles: the cells [*first, *last) of an axis that outputs [begin, end) of it need, which must
+ * be among the plan's; the outputs themselves on an axis that is not pooled. */
+NDPOOL_API int32_t ndpool_plan_cells(const ndpool_plan* plan, int32_t axis, int64_t begin,
+                                     int64_t end, int64_t* first, int64_t* last,
+                                     ndpool_error* error);
 NDPOOL_API int32_t ndpool_plan_input_type(const ndpool_plan* plan);
 NDPOOL_API int32_t ndpool_plan_output_type(const ndpool_plan* plan);
 /* The type of the compact argmax: NDPOOL_U8, U16, U32 or U64. */

@@ -71,6 +71,40 @@ void forward(const Plan& plan, nb::handle x, nb::handle y, nb::handle argmax, nb
       ndpool_forward(plan.handle.get(), in, out, winners, numbers, call.exec(), call.error()));
 }
 
+// Some outputs from some cells: y_start and x_start say where both lie in the whole arrays.
+void forward_tile(const Plan& plan, nb::handle x, const std::vector<int64_t>& x_start, nb::handle y,
+                  const std::vector<int64_t>& y_start, int threads) {
+  const Given in(x.ptr(), "x", false), out(y.ptr(), "y", true);
+  const int rank = static_cast<int>(plan.input_shape.size());
+  if (in.array().type != plan.type || out.array().type != plan.out_type) {
+    throw nb::type_error("x and y must have the types of the plan");
+  }
+  if (in.array().rank != rank || out.array().rank != rank ||
+      x_start.size() != plan.input_shape.size() || y_start.size() != plan.input_shape.size()) {
+    refuse("a tile has as many axes as its plan: " + std::to_string(rank));
+  }
+  const ndpool_tile tile = {
+      {x_start.data(), in.array().shape}, {y_start.data(), out.array().shape}, {}};
+  Call call(plan.bytes, threads, &tile);
+  call.finish(ndpool_forward(plan.handle.get(), in.array().in(), out.array().out(), {}, {},
+                             call.exec(), call.error()));
+}
+
+nb::tuple cells_of(const Plan& plan, int axis, int64_t begin, int64_t end) {
+  int64_t first = 0, last = 0;
+  ndpool_error error = {};
+  if (ndpool_plan_cells(plan.handle.get(), axis, begin, end, &first, &last, &error) != NDPOOL_OK) {
+    refuse(error);
+  }
+  return nb::make_tuple(first, last);
+}
+
+nb::tuple padding(const Plan& plan) {
+  std::vector<int64_t> lo(plan.input_shape.size()), hi(lo);
+  ndpool_plan_padding(plan.handle.get(), lo.data(), hi.data());
+  return nb::make_tuple(as_tuple(lo), as_tuple(hi));
+}
+
 void jvp(const Plan& plan, nb::handle x, nb::handle dx, nb::handle y, nb::handle dy, int threads) {
   const In in(x, "x", plan.type, plan.input_shape);
   const In tangent(dx, "dx", plan.type, plan.input_shape);
@@ -199,6 +233,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("input_shape", [](const Plan& p) { return as_tuple(p.input_shape); })
       .def_prop_ro("output_shape", [](const Plan& p) { return as_tuple(p.output_shape); })
       .def_prop_ro("dropped", [](const Plan& p) { return per_axis(p, ndpool_plan_dropped); })
+      .def_prop_ro("padding", padding)
+      .def("cells_of", cells_of, "axis"_a, "begin"_a, "end"_a)
       .def("explain", explain);
 
   nb::class_<Pool>(m, "Pool")
@@ -213,7 +249,12 @@ NB_MODULE(_core, m) {
             plan_of(line_of(tokens, type, static_cast<int>(shape.size()), shape.data())));
       },
       "tokens"_a, "type"_a, "shape"_a);
+  m.def(
+      "parse", [](const std::string& line) { return std::const_pointer_cast<Plan>(plan_of(line)); },
+      "line"_a);
   m.def("forward", forward, "plan"_a, "x"_a, "y"_a, "argmax"_a = nb::none(), "index"_a = nb::none(),
+        "threads"_a = 0);
+  m.def("forward_tile", forward_tile, "plan"_a, "x"_a, "x_start"_a, "y"_a, "y_start"_a,
         "threads"_a = 0);
   m.def("jvp", jvp, "plan"_a, "x"_a.none(), "dx"_a, "y"_a.none(), "dy"_a, "threads"_a = 0);
   m.def("vjp", vjp, "plan"_a, "x"_a.none(), "g"_a, "dx"_a, "threads"_a = 0);

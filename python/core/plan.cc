@@ -93,9 +93,10 @@ std::string line_of(const std::string& tokens, int type, int rank, const int64_t
   return line;
 }
 
-Call::Call(int64_t bytes, int threads)
+Call::Call(int64_t bytes, int threads, const ndpool_tile* tile)
     : thread_(PyThread_get_thread_ident()), next_look_(std::numeric_limits<int64_t>::max()) {
   exec_.threads = threads;
+  exec_.tile = tile;
   if (bytes < kSmallCall) return;
   exec_.cancelled = asked;
   exec_.cancelled_context = this;

@@ -36,7 +36,7 @@ std::string line_of(const std::string& tokens, int type, int rank, const int64_t
 // Small work keeps the lock: handing it over would take longer.
 class Call {
  public:
-  Call(int64_t bytes, int threads);
+  Call(int64_t bytes, int threads, const ndpool_tile* tile = nullptr);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;

@@ -127,6 +127,8 @@ class Engine {
     return dx.get<T>();
   }
 
+  const ndpool_plan* plan() const { return plan_; }
+
   template <class T>
   Array<T> vjp_argmax(const Array<uint64_t>& argmax, const Array<T>& g, const Shape& in) {
     const int32_t argmax_type = ndpool_plan_argmax_type(plan_);
