@@ -149,6 +149,9 @@ soak: | build ## compare engine and definition on N random problems: make soak N
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --parallel $(JOBS) --target tests_tests
 	@NDPOOL_TEST_PROBLEMS=$(N) build/release/tests_tests --gtest_filter='Differential.*'
+	@if [ -x $(venv)/bin/ndpool ]; then \
+	  echo "ndpool: killing ndpool pool at 200 moments"; \
+	  NDPOOL_TEST_KILLS=200 $(venv)/bin/python -m pytest python/tests/test_cli.py -k killed; fi
 
 test-aarch64: | build ## the tests on 64-bit Arm: cross compiler and qemu
 	@tools/setup build aarch64

@@ -6,11 +6,13 @@ import json
 import os
 import pty
 import random
+import shlex
 import signal
 import struct
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,39 @@ def test_wrong_usage_is_said_in_one_line(array: Path, tmp_path: Path) -> None:
     assert run("pool", array, out, "--op", "median", code=2).stderr
 
 
+def test_pictures_that_unpack_to_too_much_or_are_none_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 100_000, 100_000, 8, 0, 0, 0, 0))
+    bomb = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    for name, content, words in (
+        ("bomb.png", bomb, "more cells"),
+        ("text.png", b"hello", "no picture"),
+        ("cut.png", bomb[:20], "damaged"),
+        ("bad.tif", b"II*\0garbage", "no TIFF"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        command = ("pool", tmp_path / name, tmp_path / "y.png", "--window", "2x2", "--axes", "0,1")
+        done = run(*command, code=3)
+        assert len(done.stderr.strip().splitlines()) == 1 and words in done.stderr, done.stderr
+        assert not (tmp_path / "y.png").exists()
+
+
+def test_where_there_is_no_room_the_old_file_survives(array: Path, tmp_path: Path) -> None:
+    out = tmp_path / "y.npy"
+    out.write_bytes(b"old")
+    small = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash"]
+    command = [*small, *NDPOOL, "pool", str(array), str(out), "--window", "2x2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "no room" in done.stderr, done.stderr
+    assert out.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_pool_that_is_killed_leaves_the_old_file_or_the_whole_new_one(tmp_path: Path) -> None:
     x = np.random.default_rng(3).standard_normal((64, 512, 512)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
@@ -275,12 +310,43 @@ def test_show_draws_in_the_terminal_and_in_files(array: Path, tmp_path: Path) ->
     refused("show", code=2, words="--demo")
 
 
-def test_a_terminal_gets_colours_and_a_pipe_does_not() -> None:
-    assert "\x1b[" not in run("show", "--demo").stdout
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.environ["TERM"] = "xterm-256color"
-        os.execv(NDPOOL[0], [*NDPOOL, "show", "--demo"])
+def test_pictures_have_one_scale_the_windows_and_the_winners() -> None:
+    pytest.importorskip("matplotlib")
+    from ndpool.cli import _figures
+    from ndpool.cli._show import feature_map
+
+    x = feature_map()
+    pools = {"max": ndpool.max_pool, "average": ndpool.avg_pool}
+    figure = _figures.side_by_side(x, (2, 2), (2, 2), pools, gradient=True)
+    source, largest, mean, back = figure.axes[:4]
+    scales = {image.get_clim() for ax in (source, largest, mean) for image in ax.images}
+    assert scales == {(x.min(), x.max())}
+    np.testing.assert_array_equal(largest.images[0].get_array(), ndpool.max_pool(x, (2, 2)))
+    np.testing.assert_array_equal(mean.images[0].get_array(), ndpool.avg_pool(x, (2, 2)))
+    assert back.images[0].get_array().sum() == 16
+    assert len(source.patches) == 16  # one border per window
+    rings = source.collections[0].get_offsets()
+    rows, columns = np.divmod(ndpool.max_pool(x, (2, 2), return_indices=True)[1].ravel(), 8)
+    assert {tuple(ring) for ring in rings.tolist()} == set(zip(columns, rows))
+    assert source.get_title().startswith("input 8×8") and largest.get_title() == "max 4×4"
+    panels = _figures.ties().axes
+    assert [ax.get_title() for ax in panels[1:]] == [
+        f'ties="{policy}"' for policy in ("first", "last", "all", "split")
+    ]
+    assert [float(ax.images[0].get_array().sum()) for ax in panels[1:]] == [2, 2, 5, 2]
+
+
+def in_terminal(*args: object) -> str:
+    """What a terminal shows of a command: both streams."""
+    fd, inside = pty.openpty()
+    process = subprocess.Popen(
+        [*NDPOOL, *map(str, args)],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        env={**os.environ, "TERM": "xterm-256color"},
+    )
+    os.close(inside)
     shown = b""
     while True:
         try:
@@ -290,9 +356,33 @@ def test_a_terminal_gets_colours_and_a_pipe_does_not() -> None:
         if not piece:
             break
         shown += piece
-    os.waitpid(pid, 0)
+    status = process.wait()
     os.close(fd)
-    assert b"\x1b[48;2;" in shown and b"max pool" in shown
+    text = shown.decode()
+    assert status == 0 and "Traceback" not in text, text
+    return text
+
+
+def test_a_terminal_gets_colours_and_a_bar_and_a_pipe_does_not(array: Path, tmp_path: Path) -> None:
+    assert "\x1b[48;2;" in in_terminal("show", "--demo")
+    assert "\x1b[" not in run("show", "--demo").stdout
+    command = ("pool", array, tmp_path / "y.npy", "--window", "2x2")
+    assert "█" in in_terminal(*command)
+    assert "█" not in run(*command).stderr
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("explain 'max f32 4x8x8 w2x2'", "4x8x8 -> 4x4x4"),
+        ("rf conv3 pool2/2", "pool2/2"),
+        ("gap 4x32x7x7", "98 %"),
+        ("bench --batch 1 --rounds 1", "numpy"),
+        ("--version", "ndpool"),
+    ],
+)
+def test_commands_say_the_same_in_a_terminal(line: str, words: str) -> None:
+    assert words in in_terminal(*shlex.split(line))
 
 
 def test_bench_compares_with_the_limit_and_numpy() -> None:

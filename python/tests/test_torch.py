@@ -387,6 +387,41 @@ def test_modules_are_torchs_with_another_engine(ours: Any) -> None:
     torch.testing.assert_close(module(x), theirs(*args)(x))
 
 
+# ---- Receptive fields ---------------------------------------------------------------------------
+
+
+def test_the_receptive_field_of_a_model_is_that_of_its_layers() -> None:
+    model = nn.Sequential(
+        *(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(4, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)),
+    )
+    fields = nt.receptive_field(model, torch.zeros(1, 3, 32, 32))
+    assert [f.size[0] for f in fields[:5]] == [3, 4, 8, 10, 18]
+    assert [f.layer for f in fields[:2]] == ["0", "1"] and all(f.aligned for f in fields)
+    wanted = ndpool.receptive_field(
+        [("conv", 3, 1), ("pool", 2, 2), ("conv", 3, 1), ("pool", 2, 2), ("conv", 3, 1)]
+    )
+    assert [f.start[1] for f in fields[:5]] == [f.start for f in wanted]
+    assert fields[5].size == (18 + 3 * 4, 18 + 3 * 4)
+
+
+def test_branches_that_lie_over_other_cells_are_flagged() -> None:
+    class Branches(nn.Module):
+        def __init__(self, padding: int) -> None:
+            super().__init__()
+            self.wide = nn.Conv2d(3, 3, 5, padding=padding)
+            self.small = nn.Conv2d(3, 3, 3, padding=1)
+
+        def forward(self, x: Any) -> Any:
+            a = self.wide(x)
+            return a + self.small(x)[..., : a.shape[-2], : a.shape[-1]]
+
+    fields = nt.receptive_field(Branches(2), torch.zeros(1, 3, 16, 16))
+    assert fields[-1].aligned and fields[-1].size == (5, 5)
+    fields = nt.receptive_field(Branches(0), torch.zeros(1, 3, 16, 16))
+    assert not fields[-1].aligned and fields[-1].size == (6, 6)
+
+
 # ---- Refusals -----------------------------------------------------------------------------------
 
 

@@ -51,6 +51,19 @@ def _peers(x: Any) -> dict[str, tuple[Callable[[], Any] | None, Callable[[], Any
     except ImportError:
         pass
     try:
+        import onnxruntime
+
+        session = {
+            kind: onnxruntime.InferenceSession(_onnx(kind, x.shape))
+            for kind in ("MaxPool", "AveragePool")
+        }
+        found["onnxruntime"] = (
+            lambda: session["MaxPool"].run(None, {"x": x}),
+            lambda: session["AveragePool"].run(None, {"x": x}),
+        )
+    except ImportError:
+        pass
+    try:
         import cv2
 
         half = (w // 2, h // 2)
@@ -62,6 +75,23 @@ def _peers(x: Any) -> dict[str, tuple[Callable[[], Any] | None, Callable[[], Any
     except ImportError:
         pass
     return found
+
+
+def _onnx(kind: str, shape: tuple[int, ...]) -> bytes:
+    """A model of one 2x2 pool."""
+    from onnx import TensorProto, helper
+
+    out = [*shape[:2], shape[2] // 2, shape[3] // 2]
+    node = helper.make_node(kind, ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2])
+    graph = helper.make_graph(
+        [node],
+        "pool",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, out)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    serialized: bytes = model.SerializeToString()
+    return serialized
 
 
 def _limit(x: Any) -> Callable[[], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,11 @@ def read(path: Path) -> AnyArray:
     """Height x width, with colours last if there are any."""
     if path.suffix.lower() in TIFFS:
         tifffile = _need("tifffile")
+        logging.getLogger("tifffile").setLevel(logging.CRITICAL)
         try:
             found: AnyArray = np.asarray(tifffile.imread(path))
+            if found.ndim < 2:
+                raise ValueError("it has no page")
             return found
         except OSError:
             raise

@@ -73,6 +73,7 @@ from ._modules import (
     MaxUnpool3d,
     accelerate,
 )
+from ._receptive_field import ModelField, receptive_field
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -93,6 +94,7 @@ __all__ = [
     "MaxUnpool1d",
     "MaxUnpool2d",
     "MaxUnpool3d",
+    "ModelField",
     "TorchPoolError",
     "accelerate",
     "adaptive_avg_pool",
@@ -127,5 +129,6 @@ __all__ = [
     "max_unpool2d",
     "max_unpool3d",
     "min_pool",
+    "receptive_field",
     "smooth_max_pool",
 ]
