@@ -97,6 +97,12 @@ bool is_plain(PyObject* object, Array* array) {
   return array->type >= 0;
 }
 
+bool is_result(PyObject* object, Array* array) {
+  if (!PyArray_Check(object) || PyObject_HasAttrString(object, "filled")) return false;
+  fill(reinterpret_cast<PyArrayObject*>(object), array);
+  return true;
+}
+
 PyObject* new_array(int type, int rank, const int64_t* shape, Array* array) {
   PyArray_Descr* descr = descr_of(type);
   if (!descr) return nullptr;

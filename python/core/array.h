@@ -32,6 +32,10 @@ struct Array {
 // ndpool has, and then what it is.
 bool is_plain(PyObject* object, Array* array);
 
+// Whether `object` is a NumPy array that can be a result: subclasses too, but for masked arrays.
+// Its type may be none that ndpool has.
+bool is_result(PyObject* object, Array* array);
+
 // A new NumPy array, row-major, not filled. Null: an exception is set.
 PyObject* new_array(int type, int rank, const int64_t* shape, Array* array);
 

@@ -101,16 +101,16 @@ nb::object target(const nb::object& out, const char* name, int type,
   const std::string what = name;
   const std::string wanted =
       std::string(ndpool_type_name(type)) + " " + shape_text(rank, shape.data());
-  if (!is_plain(out.ptr(), array)) {
-    throw nb::type_error((what + " must be a NumPy array of " + wanted +
-                          " in native byte order, not " +
+  if (!is_result(out.ptr(), array)) {
+    throw nb::type_error((what + " must be a NumPy array of " + wanted + ", not " +
                           nb::cast<std::string>(nb::str(out.type().attr("__name__"))))
                              .c_str());
   }
   if (array->type != type) {
-    throw nb::type_error(
-        (what + " has type " + ndpool_type_name(array->type) + "; this call gives " + wanted)
-            .c_str());
+    throw nb::type_error((what + " has type " +
+                          nb::cast<std::string>(nb::str(out.attr("dtype").attr("str"))) +
+                          "; this call gives " + wanted + " in native byte order")
+                             .c_str());
   }
   if (array->rank != rank || !std::equal(shape.begin(), shape.end(), array->shape)) {
     refuse(what + " has shape " + shape_text(array->rank, array->shape) + "; this call gives " +
@@ -134,7 +134,8 @@ nb::object Pool::run(nb::object x, nb::object out, bool index, const nb::tuple& 
   const EntryPtr entry = find(in.type, in.rank, in.shape, args, kwargs);
   nb::object out_y = out, out_index = nb::none();
   if (index && !out.is_none()) {
-    if (!nb::isinstance<nb::tuple>(out) || nb::len(out) != 2) {
+    const bool pair = nb::isinstance<nb::tuple>(out) || nb::isinstance<nb::list>(out);
+    if (!pair || nb::len(out) != 2) {
       throw nb::type_error("with return_indices=True, out is a pair (values, indices)");
     }
     out_y = out[0];

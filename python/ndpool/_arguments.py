@@ -62,6 +62,13 @@ def integers(value: Any, name: str) -> list[int]:
     return numbers
 
 
+def sizes(shape: Any) -> list[int]:
+    """The sizes of an array, none of them for rank 0."""
+    if is_one(shape) or isinstance(shape, (str, bytes, dict, set)):
+        raise TypeError(f"shape must be a sequence of integers, not {shape!r}")
+    return [integer(size, "shape") for size in shape]
+
+
 def word(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
@@ -80,8 +87,10 @@ def real(value: Any, name: str) -> str:
         raise TypeError(f"{name} must be a number, not {value!r}")
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, not {value!r}") from None
+    except OverflowError:
+        raise PoolError(f"{name} is larger than any float") from None
     return repr(number)
 
 
@@ -124,8 +133,8 @@ def _padding_tokens(padding: Any, axes: list[int]) -> list[str]:
     pairs = [integers(item, "padding") for item in items]
     if any(is_one(item) for item in items) or any(len(pair) != 2 for pair in pairs):
         raise PoolError(
-            f"padding: {padding!r} mixes numbers and pairs; "
-            "give a number, one per axis, or one (lo, hi) pair per axis"
+            f"padding {padding!r} is none of these: a number, one per axis, "
+            "one (lo, hi) pair per axis"
         )
     if len(pairs) != len(axes):
         raise PoolError(f"padding has {len(pairs)} pairs for {len(axes)} pooled axes")

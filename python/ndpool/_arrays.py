@@ -113,7 +113,7 @@ def target(out: Any, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> 
     """The array to write to: out= after checks, or a new one."""
     if out is None:
         return np.empty(shape, kind)
-    if type(out) is not np.ndarray:
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise TypeError(f"{name} must be a NumPy array, not {type(out).__name__}")
     if out.dtype != kind:
         raise TypeError(f"{name} has type {out.dtype}; this call gives {kind}")

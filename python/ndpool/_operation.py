@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec
 import numpy as np
 
 from . import _core
-from ._arguments import Described, integers
+from ._arguments import Described, flag, sizes
 from ._arrays import AnyArray, as_array, converted, dtype_of, target, type_of
 from ._errors import PoolError
 
@@ -63,7 +63,8 @@ class Pull:
 def _refuse_out(kwargs: dict[str, Any], method: str) -> dict[str, Any]:
     """The arguments that plans are made from; out= and return_indices= belong to calls alone."""
     for name in ("return_indices", "out"):
-        if kwargs.pop(name, None):
+        value = kwargs.pop(name, None)
+        if value is not None and value is not False:
             raise PoolError(f"{name}= has no meaning in {method}; leave it out")
     return kwargs
 
@@ -100,9 +101,7 @@ class Operation(Generic[P]):
             return self._pool.run(x, None, False, args, kwargs)
         out = kwargs.pop("out", None)
         index = kwargs.pop("return_indices", False)
-        if index is not False and index is not True:
-            raise TypeError(f"return_indices must be True or False, not {index!r}")
-        return self._pool.run(x, out, index, args, kwargs)
+        return self._pool.run(x, out, flag(index, "return_indices"), args, kwargs)
 
     def _plan(
         self, x: AnyArray, method: str, args: Any, kwargs: dict[str, Any]
@@ -138,17 +137,18 @@ class Operation(Generic[P]):
         self, shape: Sequence[int], *args: P.args, **kwargs: P.kwargs
     ) -> tuple[int, ...]:
         """The shape of the result for an input of that shape; no data is needed."""
-        kwargs.pop("out", None)
         kwargs.pop("return_indices", None)
-        return self._pool.plan(2, integers(shape, "shape"), args, kwargs)[1]
+        known = _refuse_out(kwargs, "output_shape")
+        return self._pool.plan(type_of("float32"), sizes(shape), args, known)[1]
 
     def explain(
         self, shape: Sequence[int], *args: Any, dtype: Any = "float32", **kwargs: Any
     ) -> str:
         """The formula with the numbers filled in, and the plan that is chosen."""
-        kwargs.pop("out", None)
         kwargs.pop("return_indices", None)
-        return self._pool.plan(type_of(dtype), integers(shape, "shape"), args, kwargs)[0].explain()
+        kwargs = _refuse_out(kwargs, "explain")
+        number = type_of("float32" if dtype is None else dtype)
+        return self._pool.plan(number, sizes(shape), args, kwargs)[0].explain()
 
 
 class SecondOrderOperation(Operation[P]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,13 @@ from . import _core
 from ._arguments import Axes, integers, pooled_axes
 from ._arrays import AnyArray, as_array, converted, target
 from ._errors import PoolError
+
+
+def _differentiable(y: Any) -> AnyArray:
+    array = as_array(y, "y")
+    if array.dtype.kind in "iub":
+        raise TypeError(f"derivatives need a float type; y has type {array.dtype}")
+    return array
 
 
 class MaxUnpool:
@@ -50,6 +58,8 @@ class MaxUnpool:
         if indices.dtype == np.uint64 and indices.size and indices.max() >= 2**63:
             raise PoolError("indices beyond 2^63 - 1 name no cell")
         shape = tuple(integers(output_shape, "output_shape"))
+        if math.prod(shape) * y.dtype.itemsize >= 2**62:
+            raise PoolError(f"output_shape {shape} has more bytes than memory can have")
         if any(size < 0 for size in shape):
             raise PoolError(f"output_shape {shape} has a negative size")
         if len(shape) != y.ndim:
@@ -76,7 +86,7 @@ class MaxUnpool:
     def jvp(
         self, y: Any, dy: Any, indices: Any, output_shape: Sequence[int], *, axes: Axes
     ) -> tuple[AnyArray, AnyArray]:
-        y = as_array(y, "y")
+        y = _differentiable(y)
         dy = converted(dy, "dy", y.dtype, y.shape)
         return (
             self(y, indices, output_shape, axes=axes),
@@ -86,6 +96,7 @@ class MaxUnpool:
     def vjp(
         self, y: Any, indices: Any, output_shape: Sequence[int], *, axes: Axes
     ) -> tuple[AnyArray, Callable[..., AnyArray]]:
+        y = _differentiable(y)
         y, indices, shape, pooled = self._prepare(y, indices, output_shape, axes)
         kept = indices.copy()
         kind, y_shape = y.dtype, y.shape

@@ -94,13 +94,16 @@ def test_every_float_type_keeps_its_type_forward_and_back(dtype: Any) -> None:
     assert ndpool.avg_pool(x, (2, 2), dtype=ml_dtypes.bfloat16).dtype == ml_dtypes.bfloat16
 
 
-def test_out_is_written_and_returned() -> None:
+def test_out_is_written_and_returned(tmp_path: Path) -> None:
     out = np.empty_like(Y)
     assert ndpool.max_pool(X, (2, 2), out=out) is out
     np.testing.assert_array_equal(out, Y)
     pair = (np.empty_like(Y), np.empty(Y.shape, np.int64))
     y, index = ndpool.max_pool(X, (2, 2), return_indices=True, out=pair)
     assert y is pair[0] and index is pair[1]
+    mapped = np.memmap(tmp_path / "y", np.float32, "w+", shape=Y.shape)
+    assert ndpool.max_pool(X, (2, 2), out=mapped) is mapped
+    np.testing.assert_array_equal(mapped, Y)
     scores = np.empty(3, np.float32)
     assert ndpool.global_max_pool(X, out=scores) is scores
     _, pull = ndpool.max_pool.vjp(X, (2, 2))

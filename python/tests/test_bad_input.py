@@ -45,7 +45,7 @@ BAD_ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]
     (((2, 2), 1, -1), {}, POOL, "padding"),
     (((2, 2), 1, "full"), {}, POOL, "padding"),
     (((2, 2), 1, ((1, 2),)), {}, POOL, "1 pairs for 2"),
-    (((2, 2), 1, ((1, 2), 1)), {}, POOL, "mixes"),
+    (((2, 2), 1, ((1, 2), 1)), {}, POOL, "none of these"),
     (((2, 2), 1, 0, 0), {}, POOL, "dilation"),
     (((2, 2), 10**30), {}, POOL, "64 bits"),
     (((2, 2), 2**62, 2**62), {}, POOL, "overflow|beyond|large|big|fit"),
@@ -61,6 +61,7 @@ BAD_ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]
     (((2, 2),), {"ties": "random"}, POOL, "ties"),
     (((2, 2), 1, 9), {}, POOL, "empty"),
     (((2, 2),), {"return_indices": 1}, TYPE, "return_indices"),
+    (((2, 2), 1, ((1, 2, 3), (1, 2, 3))), {}, POOL, "pair per axis"),
     (((2, 2),), {"windw": 3}, TYPE, "windw"),
 ]
 
@@ -124,6 +125,19 @@ def test_other_operations_refuse_what_they_do_not_have() -> None:
         ndpool.max_pool.vjp(X, (2, 2), return_indices=True)
     with pytest.raises(TypeError, match="float type"):
         ndpool.max_pool.vjp(X.astype(int), (2, 2))
+    with pytest.raises(TypeError, match="float type"):
+        ndpool.max_unpool.vjp([1, 2], [0, 1], (4,), axes=1)
+    with pytest.raises(TypeError, match="float type"):
+        ndpool.max_unpool.jvp([1, 2], [1, 2], [0, 1], (4,), axes=1)
+    with pytest.raises(ndpool.PoolError, match="bytes"):
+        ndpool.max_unpool([1.0, 2.0], [0, 1], (2**62,), axes=1)
+    for method in (ndpool.avg_pool.vjp, ndpool.avg_pool.output_shape):
+        with pytest.raises(ndpool.PoolError, match="out= has no meaning"):
+            method(X if method == ndpool.avg_pool.vjp else X.shape, (2, 2), out=np.zeros(3))
+    with pytest.raises(ndpool.PoolError, match="larger than any float"):
+        ndpool.lp_pool(X, (2, 2), p=10**400)
+    with pytest.raises(ndpool.PoolError, match="rank 0"):
+        ndpool.max_pool.output_shape((), (2,))
 
 
 def test_indices_that_name_no_cell_are_refused_and_nothing_is_written() -> None:

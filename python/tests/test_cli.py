@@ -155,6 +155,8 @@ def test_wrong_usage_is_said_in_one_line(array: Path, tmp_path: Path) -> None:
         (["--window", "99x99"], 3, "covers 99"),
         (["--window", "2x2", "--adaptive", "3x3"], 2, "one of"),
         ([], 2, "one of"),
+        (["--window", ""], 2, "--window"),
+        (["--adaptive", ""], 2, "--adaptive"),
         (["--window", "2x2", "--beta", "2"], 2, "belongs to smooth"),
         (["--adaptive", "3x3", "--stride", "2"], 2, "--window"),
         (["--window", "2x2", "--axes", "0,0"], 3, "twice"),

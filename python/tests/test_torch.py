@@ -434,6 +434,7 @@ def test_refusals_are_torchs_errors_and_ours() -> None:
         lambda: nt.max_pool2d(x, 2, 0),
         lambda: nt.max_pool2d(x, (2, 2, 2)),
         lambda: nt.avg_pool2d(x, 2, divisor_override=0),
+        lambda: nt.avg_pool2d(x, 2, divisor_override=10**30),
         lambda: nt.max_pool2d(x.to_sparse(), 2),
         lambda: nt.max_unpool2d(x, torch.full((1, 1, 4, 4), 99), 2),
     ):
@@ -444,10 +445,18 @@ def test_refusals_are_torchs_errors_and_ours() -> None:
     for bad in (
         lambda: nt.max_pool2d([1.0], 2),
         lambda: nt.max_pool2d(x, 2.0),
+        lambda: nt.max_unpool2d(x, None, 2),
+        lambda: nt.accelerate(3),
+        lambda: nt.receptive_field(nn.MaxPool2d(2), None),
         lambda: nt.max_pool2d(x.to(torch.complex64), 2),
     ):
         with pytest.raises(TypeError):
             bad()
+
+
+def test_types_of_results_may_be_torchs() -> None:
+    x = torch.ones(2, 4, dtype=torch.int32)
+    assert nt.avg_pool(x, (2,), dtype=torch.float64).dtype == torch.float64
 
 
 def test_negative_bits_are_resolved_before_memory_is_read() -> None:

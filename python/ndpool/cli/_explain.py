@@ -33,11 +33,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.line and (args.shape or args.window or args.adaptive or args.whole):
+    options = (args.shape, args.window, args.adaptive, args.whole or None)
+    if args.line is not None and any(option is not None for option in options):
         raise Usage("give a problem line or options, not both")
-    if args.line:
+    if args.line is not None:
         plan = _core.parse(args.line)
-    elif args.shape:
+    elif args.shape is not None:
         operation, positional, kwargs = _options.operation(args)
         tokens = operation._describe(*positional, **kwargs).tokens
         plan = _core.plan(tokens, type_of(args.type), numbers(args.shape, "--shape"))

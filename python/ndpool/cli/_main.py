@@ -48,7 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"ndpool: {error}", file=sys.stderr)
         return 3
     except (Failed, OSError, MemoryError) as error:
-        text = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            text = f"{error.strerror}: {error.filename}"
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1

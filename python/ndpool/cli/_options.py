@@ -73,7 +73,7 @@ def operation(args: argparse.Namespace) -> tuple[Any, tuple[Any, ...], dict[str,
     modes = [args.window is not None, args.adaptive is not None, args.whole]
     if sum(modes) != 1:
         raise Usage("give one of --window, --adaptive and --global")
-    prefix = "" if args.window else "adaptive_" if args.adaptive else "global_"
+    prefix = "global_" if args.whole else "" if args.adaptive is None else "adaptive_"
     chosen = getattr(ndpool, f"{prefix}{OPERATIONS[args.op]}_pool")
     kwargs: dict[str, Any] = {}
     axes = _axes(args.axes)
@@ -87,7 +87,7 @@ def operation(args: argparse.Namespace) -> tuple[Any, tuple[Any, ...], dict[str,
             raise Usage(f"--{name.replace('_', '-')} belongs to {' and '.join(ops)}, not {args.op}")
         kwargs[name] = value
     positional: tuple[Any, ...] = ()
-    if args.window:
+    if args.window is not None:
         stride = None if args.stride is None else one_or_all(args.stride, "--stride")
         dilation = one_or_all(args.dilation, "--dilation")
         positional = (
@@ -104,7 +104,7 @@ def operation(args: argparse.Namespace) -> tuple[Any, tuple[Any, ...], dict[str,
                 raise Usage(f"--{name} belongs to --window")
         if args.padding != "0" or args.dilation != "1" or args.rounding != "floor":
             raise Usage("--padding, --dilation and --rounding belong to --window")
-        if args.adaptive:
+        if args.adaptive is not None:
             positional = (numbers(args.adaptive, "--adaptive"),)
         else:
             kwargs["keepdims"] = True

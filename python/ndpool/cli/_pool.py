@@ -50,7 +50,12 @@ def run(args: argparse.Namespace) -> None:
     if is_picture and args.axes is None:
         args.axes = "0,1"
     operation, positional, kwargs = _options.operation(args)
-    if is_picture and args.window and isinstance(positional[0], tuple) and len(positional[0]) == 1:
+    if (
+        is_picture
+        and args.window is not None
+        and isinstance(positional[0], tuple)
+        and len(positional[0]) == 1
+    ):
         positional = (positional[0] * 2, *positional[1:])
     x = _npy.read(args.input) if args.input.suffix.lower() == ".npy" else _images.read(args.input)
     if not x.dtype.isnative and x.nbytes > _PIECE:

@@ -56,7 +56,7 @@ def _each(value: Any, axes: int) -> list[Any]:
 def run(args: argparse.Namespace) -> None:
     layers = [layer(text) for text in args.layers]
     fields = ndpool.receptive_field(layers)
-    sizes = list(numbers(args.input, "--input")) if args.input else None
+    sizes = None if args.input is None else list(numbers(args.input, "--input"))
     axes = max(len(v) for one in layers for v in one[1:])
     if sizes:
         if axes > 1 and len(sizes) not in (1, axes):

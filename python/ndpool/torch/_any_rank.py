@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from .. import _operations
@@ -24,6 +25,8 @@ def _on_tensors(operation: Operation[Any]) -> Callable[..., Any]:
         if out is not None:
             raise TypeError("out= is for NumPy arrays; tensors are returned")
         type_of(x, "x")
+        if isinstance(kwargs.get("dtype"), torch.dtype):
+            kwargs["dtype"] = str(kwargs["dtype"]).removeprefix("torch.")
         y, index = autograd.pool(x, maker, args, kwargs, return_indices)
         dropped = maker.dropped(args, kwargs) if is_global else ()
         if dropped:

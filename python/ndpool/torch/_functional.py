@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .. import _arguments as a
+from .._errors import PoolError
 from . import _autograd as autograd
 from ._kernels import TorchPoolError, type_of
 from ._maker import Maker
@@ -135,7 +136,11 @@ def _avg_pool(
 ) -> Tensor:
     if divisor_override == 0:
         raise TorchPoolError("divisor must be not zero")
-    more = (a.counting_token(bool(count_include_pad)), a.divisor_token(divisor_override), _EMPTY)
+    try:
+        divisor = a.divisor_token(divisor_override)
+    except PoolError as error:
+        raise TorchPoolError(str(error)) from None
+    more = (a.counting_token(bool(count_include_pad)), divisor, _EMPTY)
     args = ("avg", kernel_size, stride, padding, 1, bool(ceil_mode), *more)
     return _run(_windowed, input, d, f"avg_pool{d}d", args)[0]
 
@@ -277,6 +282,7 @@ def _max_unpool(
     output_size: Any,
 ) -> Tensor:
     type_of(input)
+    type_of(indices, "indices")
     _check_rank(input, d, f"max_unpool{d}d")
     if indices.dtype != torch.int64:
         raise TorchPoolError(f"max_unpool{d}d: indices must be int64, not {indices.dtype}")

@@ -34,7 +34,7 @@ def type_of(x: Tensor, name: str = "input") -> int:
         raise TypeError(f"{name} has type {x.dtype}, which ndpool does not have")
     if x.device.type not in ("cpu", "meta"):
         raise TorchPoolError(f"{name} is on {x.device}; ndpool runs on the CPU: use {name}.cpu()")
-    if x.layout is not torch.strided:
+    if x.layout is not torch.strided or x.is_nested:
         raise TorchPoolError(f"{name} is {x.layout}; ndpool needs a dense tensor: to_dense()")
     return TYPES[x.dtype]
 

@@ -143,6 +143,8 @@ def accelerate(model: nn.Module) -> nn.Module:
     everything else is left alone. Lp pools are left too: torch's mean something else (see
     docs/torch.md).
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be an nn.Module, not {type(model).__name__}")
     for module in model.modules():
         ours = _REPLACEMENTS.get(type(module))
         if ours is not None:

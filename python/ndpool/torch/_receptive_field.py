@@ -49,6 +49,8 @@ def receptive_field(model: nn.Module, input: Tensor) -> list[ModelField]:
     """
     from torch.fx.passes.shape_prop import ShapeProp
 
+    if not isinstance(input, Tensor):
+        raise TypeError(f"input must be an example Tensor, not {type(input).__name__}")
     try:
         traced = fx.symbolic_trace(_Whole(model))
     except Exception as error:
