@@ -370,7 +370,11 @@ def test_accelerate_keeps_hooks_and_the_state_of_modules() -> None:
 
 @pytest.mark.parametrize(
     "ours",
-    [getattr(nt, name) for name in nt.__all__ if name[0].isupper() and name[-1] == "d"],
+    [
+        getattr(nt, name)
+        for name in nt.__all__
+        if name[0].isupper() and name[-2:] in ("1d", "2d", "3d")
+    ],
     ids=lambda ours: ours.__name__,
 )
 def test_modules_are_torchs_with_another_engine(ours: Any) -> None:
