@@ -152,7 +152,7 @@ void load_key(const Strided& s, const char* src, void* dst) {
 #if NDPOOL_VECTOR_HALVES
 // Floats rounded to nearest even halves, as bits.
 template <class T, class D>
-HWY_INLINE auto half_bits(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
+HWY_INLINE auto half_bits(D, hwy::HWY_NAMESPACE::Vec<D> v) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::Rebind<uint16_t, D> d16;
   if constexpr (std::is_same_v<T, Float16>) {
