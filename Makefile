@@ -96,7 +96,7 @@ torch_venv = build/venv-torch
 
 test-torch: | build ## PyTorch's tests; installs torch (several GB)
 	@tools/setup build python
-	@tools/enough-disk 12 $(torch_venv) torch
+	@tools/enough-disk 9 $(torch_venv) torch
 	@tools/venv $(torch_venv) python/requirements-torch.txt
 	@tools/venv $(venv) python/requirements.txt
 	@cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
