@@ -97,18 +97,23 @@ std::string BandJob::describe() const {
   std::string text;
   if (padded_.possible) {
     text = "doubling: windows of 1, 2, 4 ... taps at every place, in strips of " +
-           std::to_string(padded_.strip) + " columns, then along rows";
+           std::to_string(padded_.strip) +
+           " columns, then along rows (stride 1, and windows of many taps or short rows: taps are "
+           "shared)";
   } else if (work_.cut.form == BandForm::direct) {
-    text = "bands: channels in lanes, all taps of a window in one list";
+    text = "bands: channels in lanes, all taps of a window in one list (few taps, channels last)";
   } else if (work_.cut.form == BandForm::wide) {
-    text = "bands: channels in lanes, across each pooled axis in turn, then along the last";
+    text =
+        "bands: channels in lanes, across each pooled axis in turn, then along the last (channels "
+        "last, more taps than one list is good for)";
   } else if (work_.cut.fused) {
     text = "bands: row by row, across into a row that stays in the cache, then along it";
     if (work_.cut.paired) text += ", every second lane";
+    text += " (few taps, stride 1 or 2: each cell is read once)";
   } else {
     text = "bands: across, rows taken apart by ";
     text += work_.cut.tabled ? "a table of positions" : "the phases of the stride";
-    text += ", then along";
+    text += ", then along (few taps, a stride that leaves lanes unused)";
   }
   text += "; " + std::to_string(work_.cut.planes) + " x " + std::to_string(work_.cut.rows) + " x " +
           std::to_string(work_.cut.outputs * work_.cut.inner) +

@@ -58,7 +58,9 @@ void explain_axis(const Plan& plan, int i, std::string* text) {
 
 // The algorithm that a forward call of arrays in row-major order takes.
 std::string describe_forward(const Plan& plan) {
-  const std::string rows = "rows: across each pooled axis in turn, then along the last, two by two";
+  const std::string rows =
+      "rows: across each pooled axis in turn, then along the last, two by two (bands are for equal "
+      "windows of few taps, none of them empty)";
   for (int64_t size : plan.shape) {
     if (size == 0) return rows;
   }
