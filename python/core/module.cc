@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "array.h"
@@ -190,15 +189,6 @@ nb::tuple per_axis(const Plan& plan, Function function) {
   return as_tuple(numbers);
 }
 
-// What a VJP needs from the forward call: "argmax", "x", or "" for nothing.
-const char* keeps(const Plan& plan) {
-  const std::string_view line = plan.line;
-  if (line.starts_with("avg")) return "";
-  const bool extreme = line.starts_with("max") || line.starts_with("min");
-  const bool several = line.find(" ties=all") != line.npos || line.find(" ties=split") != line.npos;
-  return extreme && !several ? "argmax" : "x";
-}
-
 nb::list targets() {
   nb::list names;
   for (int i = 0; ndpool_target_name(i); ++i) names.append(ndpool_target_name(i));
@@ -229,7 +219,6 @@ NB_MODULE(_core, m) {
       .def_ro("type", &Plan::type)
       .def_ro("out_type", &Plan::out_type)
       .def_ro("argmax_type", &Plan::argmax_type)
-      .def_prop_ro("keeps", keeps)
       .def_prop_ro("input_shape", [](const Plan& p) { return as_tuple(p.input_shape); })
       .def_prop_ro("output_shape", [](const Plan& p) { return as_tuple(p.output_shape); })
       .def_prop_ro("dropped", [](const Plan& p) { return per_axis(p, ndpool_plan_dropped); })

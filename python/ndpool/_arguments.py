@@ -206,6 +206,14 @@ def adaptive(op: str, output_size: Any, axes: Axes, *more: str) -> Described:
     return Described(" ".join(tokens))
 
 
+def keeps(tokens: str) -> str:
+    """What a VJP needs of the forward call: "argmax", "x", or "" for nothing."""
+    if tokens.startswith("avg"):
+        return ""
+    several = " ties=all" in tokens or " ties=split" in tokens
+    return "argmax" if tokens.startswith(("max", "min")) and not several else "x"
+
+
 def ties_token(ties: str) -> str:
     return "" if word(ties, "ties", _TIES) == "first" else f"ties={ties}"
 

@@ -19,7 +19,7 @@ from jax.core import ShapedArray as Aval
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
-from . import _core, _jax
+from . import _arguments, _core, _jax
 from ._arrays import TYPE_OF_NAME, dtype_of, type_of
 
 Params = dict[str, Any]
@@ -51,8 +51,9 @@ def keeps(plan: _core.Plan) -> str:
 
     An argmax in 64 bits (windows of more than 2^32 taps) is no type that JAX always has.
     """
-    wide = plan.keeps == "argmax" and plan.argmax_type == TYPE_OF_NAME["uint64"]
-    return "x" if wide else plan.keeps
+    kept = _arguments.keeps(plan.tokens)
+    wide = kept == "argmax" and plan.argmax_type == TYPE_OF_NAME["uint64"]
+    return "x" if wide else kept
 
 
 def _batched(

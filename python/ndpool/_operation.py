@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec
 import numpy as np
 
 from . import _core
-from ._arguments import Described, flag, sizes
+from ._arguments import Described, flag, keeps, sizes
 from ._arrays import AnyArray, as_array, converted, dtype_of, target, type_of
 from ._errors import PoolError
 
@@ -126,12 +126,12 @@ class Operation(Generic[P]):
         y = np.empty(plan.output_shape, dtype_of(plan.out_type))
         if x.dtype.kind in "iub":
             raise TypeError(f"derivatives need a float type; x has type {x.dtype}")
-        keeps = plan.keeps
+        kept = keeps(plan.tokens)
         argmax = (
-            np.empty(plan.output_shape, dtype_of(plan.argmax_type)) if keeps == "argmax" else None
+            np.empty(plan.output_shape, dtype_of(plan.argmax_type)) if kept == "argmax" else None
         )
         _core.forward(plan, x, y, argmax)
-        return y.reshape(shape), Pull(plan, shape, argmax, x.copy() if keeps == "x" else None)
+        return y.reshape(shape), Pull(plan, shape, argmax, x.copy() if kept == "x" else None)
 
     def output_shape(
         self, shape: Sequence[int], *args: P.args, **kwargs: P.kwargs

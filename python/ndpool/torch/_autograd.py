@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
+from .._arguments import keeps
 from . import _kernels as kernels
 from . import _operators as operators
 from ._maker import Maker
@@ -37,7 +38,7 @@ class _Pool(Function):
 
     @staticmethod
     def forward(x: Tensor, tokens: str, index: bool) -> tuple[Tensor, Tensor, Tensor]:
-        y, argmax, places = kernels.pool(x, tokens, kernels.keeps(tokens) == "argmax", index)
+        y, argmax, places = kernels.pool(x, tokens, keeps(tokens) == "argmax", index)
         none = x.new_empty(0, dtype=torch.uint8)
         return y, none if argmax is None else argmax, none.clone() if places is None else places
 
@@ -48,7 +49,7 @@ class _Pool(Function):
         ctx.mark_non_differentiable(argmax, places)
         ctx.set_materialize_grads(False)
         ctx.shape = x.shape
-        kept = {"argmax": argmax, "x": x, "": None}[kernels.keeps(ctx.tokens)]
+        kept = {"argmax": argmax, "x": x, "": None}[keeps(ctx.tokens)]
         ctx.save_for_backward(kept)
         ctx.save_for_forward(kept)
 
@@ -250,7 +251,7 @@ def pool(
         if index:
             y, _, places = operators.pool_index(x, tokens)
             return y, places
-        if kernels.keeps(tokens) == "argmax":
+        if keeps(tokens) == "argmax":
             return operators.pool_argmax(x, tokens)[0], None
         return operators.pool(x, tokens), None
     if _transformed() or (x.requires_grad and torch.is_grad_enabled()):

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import _core
+from .._arguments import keeps
 from .._arrays import TYPE_OF_NAME
 from .._errors import PoolError
 
@@ -94,7 +95,7 @@ def tangent(kept: Tensor | None, dx: Tensor, tokens: str) -> Tensor:
     """J·dx, from what the forward call kept: the compact argmax, x, or nothing."""
     plan = plan_of(dx, tokens)
     dy = empty_like(dx, plan.output_shape, DTYPES[plan.out_type])
-    if plan.keeps == "argmax":
+    if keeps(tokens) == "argmax":
         _run(_core.jvp_argmax, plan, kept, dx, dy)
     else:
         _run(_core.jvp, plan, kept, dx, None, dy)
@@ -105,7 +106,7 @@ def cotangent(kept: Tensor | None, g: Tensor, tokens: str, shape: Sequence[int])
     """Jᵀ·g, from what the forward call kept."""
     plan = _plan(tokens, type_of(g), shape)
     dx = empty_like(g, shape, g.dtype)
-    _run(_core.vjp_argmax if plan.keeps == "argmax" else _core.vjp, plan, kept, g, dx)
+    _run(_core.vjp_argmax if keeps(tokens) == "argmax" else _core.vjp, plan, kept, g, dx)
     return dx
 
 
@@ -142,14 +143,6 @@ def _unpooled(function: Any, source: Tensor, index: Tensor, target: Tensor, axes
     except PoolError as error:
         raise TorchPoolError(str(error)) from None
     return target
-
-
-def keeps(tokens: str) -> str:
-    """What a VJP needs of the forward call: "argmax", "x", or "" for nothing."""
-    if tokens.startswith("avg"):
-        return ""
-    several = " ties=all" in tokens or " ties=split" in tokens
-    return "argmax" if tokens.startswith(("max", "min")) and not several else "x"
 
 
 def has_second_order(tokens: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._arguments import keeps
 from . import _kernels as kernels
 
 custom_op = torch.library.custom_op
@@ -86,7 +87,7 @@ unpool_vjp.register_fake(lambda g, index, axes: kernels.empty_like(g, index.shap
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     x, ctx.tokens = inputs
     ctx.shape = x.shape
-    kept = kernels.keeps(ctx.tokens)
+    kept = keeps(ctx.tokens)
     ctx.save_for_backward(x if kept == "x" else output[1] if kept == "argmax" else None)
     ctx.set_materialize_grads(False)
 
