@@ -1,8 +1,13 @@
-"""Settings of all tests: hypothesis draws the same examples in every run, and prints its seed."""
+"""Settings of all tests.
+
+Hypothesis draws the same examples in every run, and prints its seed. Shells start commands in the
+background with SIGINT ignored; tests send it, so it gets its usual meaning back.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -15,3 +20,6 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("ndpool")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
