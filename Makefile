@@ -15,7 +15,7 @@ wheel_sources = $(shell find python/core python/jax python/ndpool -name '*.cc' -
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan python python-check python-test test-torch release bench-quick bench bench-models bench-publish soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan python python-check python-test test-torch test-tiny release bench-quick bench bench-models bench-publish soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -152,6 +152,13 @@ soak: | build ## compare engine and definition on N random problems: make soak N
 	@if [ -x $(venv)/bin/ndpool ]; then \
 	  echo "ndpool: killing ndpool pool at 200 moments"; \
 	  NDPOOL_TEST_KILLS=200 $(venv)/bin/python -m pytest python/tests/test_cli.py -k killed; fi
+
+test-tiny: | build ## micro-controllers: cross compilers and emulated boards, bits, sizes, packages
+	@tools/setup build tiny
+	$(call say,building the desktop engine for comparison)
+	@cmake --preset dev >build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
+	@cmake --build --preset dev --parallel $(JOBS) --target tiny_lines_by_engine
+	@tools/test-tiny build/dev/tiny_lines_by_engine build/tiny
 
 test-aarch64: | build ## the tests on 64-bit Arm: cross compiler and qemu
 	@tools/setup build aarch64

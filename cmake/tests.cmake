@@ -63,3 +63,8 @@ endforeach()
 if(NOT NDPOOL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   include(cmake/package_tests.cmake)
 endif()
+
+# For tools/test-tiny: what boards must print, from the engine.
+add_executable(tiny_lines_by_engine EXCLUDE_FROM_ALL tests/tiny/lines_by_engine.cc)
+target_include_directories(tiny_lines_by_engine PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(tiny_lines_by_engine PRIVATE ndpool::ndpool ndpool_flags)

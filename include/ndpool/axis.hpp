@@ -53,9 +53,13 @@ struct Quotient {
 };
 
 // a*b divided by c, for a, b >= 0 and c > 0 with a quotient that fits. Bit by bit where a*b does
-// not fit, so that no wider integer is needed.
+// not fit 64 bits, so that no wider integer is needed.
 template <class Int>
 constexpr Quotient<Int> mul_div(Int a, Int b, Int c) {
+  if constexpr (sizeof(Int) < sizeof(int64_t)) {
+    const int64_t product = static_cast<int64_t>(a) * b;
+    return {static_cast<Int>(product / c), static_cast<Int>(product % c)};
+  }
   Int product = 0;
   if (checked_mul(a, b, &product)) return {product / c, product % c};
   uint64_t quotient = 0, rest = 0;  // rest < c < 2^63, so that doubling it cannot wrap
@@ -113,6 +117,11 @@ struct Axis {
       const Int count = end.quotient + (end.remainder != 0) - begin;
       return {begin, count, 1, 0, count};
     }
+    return sliding_window_of(output);
+  }
+
+  // The same for an axis that is known not to be adaptive: small targets link nothing else.
+  constexpr Window<Int> sliding_window_of(Int output) const {
     const Int start = output * stride - pad_lo;
     const Int lead = start < 0 ? ceil_div(static_cast<Int>(-start), dilation) : 0;
     const Int end = taps_before(start, cells), counted = taps_before(start, cells + pad_hi);
@@ -134,6 +143,10 @@ struct Axis {
       const auto end = mul_div(static_cast<Int>(cell + 1), outputs, cells);
       return {begin, end.quotient + (end.remainder != 0) - begin, 1, 0};
     }
+    return sliding_cover_of(cell);
+  }
+
+  constexpr Cover<Int> sliding_cover_of(Int cell) const {
     const Int step = dilation / common, place = cell + pad_lo;
     if (place % common != 0) return {0, 0, step, 0};
     const Int root = cover_root(cell);
@@ -157,7 +170,7 @@ struct Axis {
       suspects = before < period ? before : period;
     }
     for (Int o = 0; o < suspects && o < outputs; ++o) {
-      if (window_of(o).cells == 0) {
+      if (sliding_window_of(o).cells == 0) {
         *output = o;
         return true;
       }
