@@ -2,8 +2,9 @@
 #ifndef NDPOOL_TESTS_TINY_ENGINE_HPP_
 #define NDPOOL_TESTS_TINY_ENGINE_HPP_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <sstream>
 #include <string>
 
@@ -70,7 +71,8 @@ void solve_by_engine(std::uint32_t number, const Problem& p, Solution<T>* s) {
   } else {
     plan->forward(x, y, argmax);
     s->mask_bytes = static_cast<std::int32_t>(argmax.bytes().size());
-    std::memcpy(s->mask, argmax.bytes().data(), argmax.bytes().size());
+    std::transform(argmax.bytes().begin(), argmax.bytes().end(), s->mask,
+                   [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
   }
   if constexpr (std::is_same_v<T, float>) {
     fill(number + 1, s->gy, s->outputs);

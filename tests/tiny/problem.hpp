@@ -9,6 +9,8 @@
 
 namespace ndpool::tiny_test {
 
+// All types in two dimensions, f32 and i8 in one, f32 in three: the others would differ in nothing
+// but the time that they take to compile.
 enum class Type : uint8_t { f32, i8, u8, i16 };
 
 // xorshift: small, and the same everywhere.
@@ -53,7 +55,9 @@ constexpr Problem random_problem(uint32_t number) {
   Problem p;
   p.op = static_cast<tiny::Op>(random.from_to(0, 2));
   p.type = static_cast<Type>(random.from_to(0, 3));
-  p.rank = random.one_in(6) ? 3 : random.from_to(1, 2);
+  p.rank = p.type == Type::f32 && random.one_in(3)  ? 3
+           : p.type <= Type::i8 && random.one_in(2) ? 1
+                                                    : 2;
   p.channels_last = random.one_in(2);
   p.global = random.one_in(8);
   p.count_include_pad = random.one_in(2);
@@ -138,19 +142,15 @@ void with_layer_of_rank(const Problem& p, const Use& use) {
   use(layer);
 }
 
-template <tiny::Op op, class T, class Use>
-void with_layer_of_type(const Problem& p, const Use& use) {
-  if (p.rank == 1) with_layer_of_rank<op, T, 1>(p, use);
-  if (p.rank == 2) with_layer_of_rank<op, T, 2>(p, use);
-  if (p.rank == 3) with_layer_of_rank<op, T, 3>(p, use);
-}
-
 template <tiny::Op op, class Use>
 void with_layer_of_op(const Problem& p, const Use& use) {
-  if (p.type == Type::f32) with_layer_of_type<op, float>(p, use);
-  if (p.type == Type::i8) with_layer_of_type<op, int8_t>(p, use);
-  if (p.type == Type::u8) with_layer_of_type<op, uint8_t>(p, use);
-  if (p.type == Type::i16) with_layer_of_type<op, int16_t>(p, use);
+  if (p.rank == 3) return with_layer_of_rank<op, float, 3>(p, use);
+  if (p.rank == 1 && p.type == Type::f32) return with_layer_of_rank<op, float, 1>(p, use);
+  if (p.rank == 1) return with_layer_of_rank<op, int8_t, 1>(p, use);
+  if (p.type == Type::f32) return with_layer_of_rank<op, float, 2>(p, use);
+  if (p.type == Type::i8) return with_layer_of_rank<op, int8_t, 2>(p, use);
+  if (p.type == Type::u8) return with_layer_of_rank<op, uint8_t, 2>(p, use);
+  with_layer_of_rank<op, int16_t, 2>(p, use);
 }
 
 template <class Use>
