@@ -56,13 +56,13 @@ void lay(Run run, bool is_first, const T* x, T* y, uint32_t tap, const Mask& mas
   T* const first = y;
   do {
     const T* at = x;
-    T* const end = y + run.lanes;
+    int32_t left = run.lanes;
     if (is_first) {
       do {
         *y = *at;
         mask.put(y - first, tap);
-        at += run.lane_step;
-      } while (++y != end);
+        at += run.lane_step, ++y;
+      } while (--left > 0);
     } else {
       do {
         const T value = *at;
@@ -70,8 +70,8 @@ void lay(Run run, bool is_first, const T* x, T* y, uint32_t tap, const Mask& mas
           *y = value;
           mask.put(y - first, tap);
         }
-        at += run.lane_step;
-      } while (++y != end);
+        at += run.lane_step, ++y;
+      } while (--left > 0);
     }
     x += run.place_step;
   } while (--run.places > 0);
