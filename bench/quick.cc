@@ -50,10 +50,18 @@ struct Problem {
     y = std::make_unique<Memory>(outputs * ndpool_type_size(ndpool_plan_output_type(plan)));
     g = std::make_unique<Memory>(outputs * element, 11);
     argmax = std::make_unique<Memory>(outputs * ndpool_type_size(ndpool_plan_argmax_type(plan)));
+    if (ndpool_plan_input_type(plan) != NDPOOL_F32) return;
+    fill(x.get(), cells);
+    fill(g.get(), outputs);
   }
   ~Problem() { ndpool_plan_destroy(plan); }
 
  private:
+  // Numbers as networks have them: bytes at random would be huge, tiny or NaN.
+  static void fill(Memory* memory, size_t count) {
+    auto* values = reinterpret_cast<float*>(memory->data());
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 1021) / 256 - 2;
+  }
   static size_t product(const std::vector<int64_t>& shape) {
     size_t n = 1;
     for (int64_t size : shape) n *= static_cast<size_t>(size);

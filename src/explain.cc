@@ -101,6 +101,10 @@ std::string explain(const Plan& plan) {
     const Lane lane = extreme ? native_lane(plan.type) : plan.sum_lane;
     text += "  " + describe_forward(plan) + "\n";
     add(&text, "  in %s lanes\n", kLaneNames[static_cast<int>(lane)]);
+  } else if (plan.sums) {
+    text +=
+        "  exponentials of cells, summed over windows as an average is (tap by tap where they are "
+        "too large or the result is too small for that); in f64 lanes\n";
   } else {
     text += "  tap by tap: terms depend on the whole window; in f64 lanes\n";
   }

@@ -14,6 +14,7 @@ namespace ndpool {
 
 inline constexpr int kMaxPooled = 16;
 inline constexpr int kMaxOuter = 64;
+inline constexpr int kMaxAxes = kMaxOuter + kMaxPooled;
 inline constexpr int kMaxArrays = 5;
 
 // An array of a call before the merge: `size` and `start` of its box for each axis (start nullptr:

@@ -1,9 +1,12 @@
 #include "plan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
 
+#include "arena.h"
+#include "scratch.h"
 #include "status.h"
 
 namespace ndpool {
@@ -299,6 +302,31 @@ Lane choose_sum_lane(const Plan& plan) {
   return bits <= 61 && type_size(plan.type) <= 4 ? Lane::i64 : Lane::i128;
 }
 
+// Smooth max sums exponentials as an average with divisor 1 sums cells.
+int32_t plan_sums(const ndpool_desc& desc, Plan* plan, ndpool_error* error) {
+  const bool wanted = plan->op == NDPOOL_SMOOTH_MAX && plan->type != NDPOOL_F64 && !plan->mean &&
+                      plan->algorithm != NDPOOL_ALGORITHM_ROWS && plan->rank <= kMaxAxes;
+  if (!wanted) return NDPOOL_OK;
+  const int64_t one = 1;
+  ndpool_desc sums = desc;
+  sums.op = NDPOOL_AVG;
+  sums.type = sums.out_type = NDPOOL_F64;
+  sums.divisor = &one;
+  sums.count_include_pad = 1;
+  sums.empty = NDPOOL_EMPTY_ERROR;
+  sums.beta = 1;
+  std::unique_ptr<Plan> made;
+  if (int32_t code = make_plan(sums, &made, error)) return code;
+  plan->sums_scratch = std::max(scratch_bytes(*plan), scratch_bytes(*made)) + Arena::kAlign;
+  plan->sums = std::move(made);
+  plan->all_full = true;
+  for (int i = 0; i < plan->pooled; ++i) {
+    const Axis& axis = plan->axes[i];
+    plan->all_full = plan->all_full && axis.pad_lo == 0 && axis.pad_hi == 0;
+  }
+  return NDPOOL_OK;
+}
+
 }  // namespace
 
 int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool_error* error) {
@@ -342,6 +370,7 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
     return fail(error, Message::unknown_target, -1, {}, desc.target ? desc.target : "any");
   }
   plan->sum_lane = choose_sum_lane(*plan);
+  if (int32_t code = plan_sums(desc, plan.get(), error)) return code;
   *result = std::move(plan);
   return NDPOOL_OK;
 }

@@ -37,6 +37,12 @@ struct Plan {
   const Kernels* kernels = nullptr;
   int algorithm = NDPOOL_ALGORITHM_AUTOMATIC;
   Lane sum_lane = Lane::f32;  // of avg
+
+  // Smooth max of up to 32 bits, no mean: the sums of its windows in f64, and the scratch that one
+  // thread needs for them or for going tap by tap. all_full: no window holds a pad.
+  std::unique_ptr<const Plan> sums;
+  size_t sums_scratch = 0;
+  bool all_full = false;
 };
 
 // Checks a description and plans it. On success *plan is set.

@@ -102,7 +102,9 @@ size_t row_bytes(const Plan& plan);
 
 }  // namespace
 
-size_t scratch_bytes(const Plan& plan) { return std::max(row_bytes(plan), band_bytes(plan)); }
+size_t scratch_bytes(const Plan& plan) {
+  return std::max({row_bytes(plan), band_bytes(plan), smooth_bytes(plan)});
+}
 
 namespace {
 

@@ -163,6 +163,10 @@ struct MoveKernels {
   void (*flush)();
 };
 
+// Exponents that leave room for sums and quotients in f64; and logarithms whose error of some units
+// in the last place of 1 is still far below that of an f32.
+inline constexpr double kSmoothReach = 300, kSmoothLeast = 0x1p-24;
+
 // Smooth max and Lp, in f64; `n` lanes.
 struct RealKernels {
   // term = exp(beta*(x-pivot)), 0 where x equals the pivot; those are counted instead.
@@ -174,6 +178,13 @@ struct RealKernels {
   // y = pivot + log1p(rest)/beta (- log(terms)/beta), rest being the sum without one pivot term.
   void (*smooth_finish)(int64_t n, const double* pivot, const double* rest, double beta,
                         const double* log_terms, double* y);
+  // Of cells, in place: exp(beta*x), NaN where |beta*x| exceeds kSmoothReach.
+  void (*smooth_cells)(int64_t n, double beta, double* x);
+  // Of sums of those, in place: log(sum)/beta, NaN where |log(sum)| is below kSmoothLeast; false if
+  // any is NaN.
+  bool (*smooth_logarithms)(int64_t n, double beta, double* sum);
+  // product *= e, 0 where it was 0; false if any is NaN.
+  bool (*smooth_products)(int64_t n, const double* e, double* product);
   // term = (|x|/largest)^p.
   void (*lp_term)(int64_t n, const double* x, const double* largest, double p, double* term);
   // power = sign(x)^odd * (|x|/largest/exp(log_ratio))^exponent, 0 where x or largest is 0.

@@ -130,6 +130,73 @@ void smooth_finish(int64_t n, const double* pivot, const double* rest, double be
   }
 }
 
+// exp(x) for |x| <= kSmoothReach, to 50 bits: 2^k * exp(rest) with |rest| <= log(2)/2, and for the
+// latter the polynomial of degree 10 that meets exp at Chebyshev's points. (A general exp must also
+// care for subnormal results and the last bit, and takes twice as long.)
+V near_exp(V x) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const auto c = [&](double value) { return hn::Set(d, value); };
+  // Adding 1.5 * 2^52 leaves the nearest whole number in the low bits.
+  const V shifted = hn::MulAdd(x, c(0x1.71547652b82fep+0), c(0x1.8p52));
+  const V whole = hn::Sub(shifted, c(0x1.8p52));
+  V rest = hn::NegMulAdd(whole, c(0x1.62e42fefa3800p-1), x);  // log(2) in two parts
+  rest = hn::NegMulAdd(whole, c(0x1.ef35793c76730p-45), rest);
+  const V square = hn::Mul(rest, rest);
+  const V p01 = hn::MulAdd(c(0x1.000000000001ep+0), rest, c(1.0));
+  const V p23 = hn::MulAdd(c(0x1.555555554b757p-3), rest, c(0x1.0000000000005p-1));
+  const V p45 = hn::MulAdd(c(0x1.1111112dd67c5p-7), rest, c(0x1.55555555520afp-5));
+  const V p67 = hn::MulAdd(c(0x1.a01978c6baf81p-13), rest, c(0x1.6c16c17f43a58p-10));
+  const V p89 = hn::MulAdd(c(0x1.72faf024b693bp-19), rest, c(0x1.a019a66a75dd4p-16));
+  V p = hn::MulAdd(c(0x1.28a2c0a7209fbp-22), square, p89);
+  p = hn::MulAdd(p, square, p67);
+  p = hn::MulAdd(p, square, p45);
+  p = hn::MulAdd(p, square, p23);
+  p = hn::MulAdd(p, square, p01);
+  const auto power = hn::ShiftLeft<52>(hn::BitCast(di, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), power));
+}
+
+void smooth_cells(int64_t n, double beta, double* x) {
+  const D d;
+  const V b = hn::Set(d, beta), reach = hn::Set(d, kSmoothReach);
+  const V nan = hn::Set(d, std::numeric_limits<double>::quiet_NaN());
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V exponent = hn::Mul(read(x + i, lanes), b);
+    write(hn::IfThenElse(hn::Le(hn::Abs(exponent), reach), near_exp(exponent), nan), x + i, lanes);
+  });
+}
+
+bool smooth_logarithms(int64_t n, double beta, double* sum) {
+  const D d;
+  const V b = hn::Set(d, beta), least = hn::Set(d, kSmoothLeast);
+  const V nan = hn::Set(d, std::numeric_limits<double>::quiet_NaN());
+  bool complete = true;
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V s = read(sum + i, lanes);
+    const auto positive = hn::Gt(s, hn::Zero(d));
+    const V log = hn::IfThenElse(positive, hn::Log(d, hn::IfThenElse(positive, s, hn::Set(d, 1.0))),
+                                 hn::IfThenElse(hn::IsNaN(s), nan, hn::Set(d, -kInfinity)));
+    // Lanes beyond the row are zeros, whose logarithm is good.
+    const auto good = hn::Ge(hn::Abs(log), least);
+    write(hn::IfThenElse(good, hn::Div(log, b), nan), sum + i, lanes);
+    complete = complete && hn::AllTrue(d, good);
+  });
+  return complete;
+}
+
+bool smooth_products(int64_t n, const double* e, double* product) {
+  const D d;
+  bool complete = true;
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V p = read(product + i, lanes), v = hn::Mul(p, read(e + i, lanes));
+    const V result = hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), v);
+    write(result, product + i, lanes);
+    complete = complete && hn::AllFalse(d, hn::IsNaN(result));
+  });
+  return complete;
+}
+
 // |x| as a share of the largest, which is 1 for those infinite cells where the largest is infinite.
 V share_of(V x, V largest) {
   const D d;
@@ -200,7 +267,8 @@ void lp_power(int64_t n, const double* x, const double* largest, const double* l
   });
 }
 
-const RealKernels kReal = {smooth_term, smooth_weight, smooth_finish, lp_term, lp_power};
+const RealKernels kReal = {smooth_term,       smooth_weight,   smooth_finish, smooth_cells,
+                           smooth_logarithms, smooth_products, lp_term,       lp_power};
 
 template <class T>
 bool wins(T x, T y) {

@@ -1,0 +1,546 @@
+// Smooth max by exponentials of cells: exp(beta*x) is computed once for each cell and summed over
+// windows as an average is, so that the cost does not grow with the window.
+//
+//   S = sum of exp(beta*x) over the window         y = log(S)/beta
+//   dy = (sum of exp(beta*x) * dx) / S             dx = exp(beta*x) * sum of g/S
+//
+// In f64, for inputs of at most 32 bits. Exponents beyond ±kSmoothReach become NaN, and so do all
+// sums that they enter; where y would be so small that log(S) has too few digits, it becomes NaN as
+// well. Those outputs (or cells) are taken from the way tap by tap. Which way an output goes thus
+// follows from its own window, never from the cut.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "operations.h"
+#include "scratch.h"
+
+namespace ndpool {
+namespace {
+
+// Cells of a box; larger boxes leave the second-level cache.
+constexpr int64_t kBoxCells = 24576;
+// Channels that come last are cut into pieces, to leave room for rows.
+constexpr int64_t kBoxInner = 64;
+
+// A box of an array by its axes, row-major without gaps.
+struct SmoothBox {
+  int64_t start[kMaxAxes], size[kMaxAxes];
+
+  int64_t elements(int rank) const {
+    int64_t n = 1;
+    for (int axis = 0; axis < rank; ++axis) n *= size[axis];
+    return n;
+  }
+  void set(int axis, Range range) {
+    start[axis] = range.begin;
+    size[axis] = range.size();
+  }
+  Range on(int axis) const { return {start[axis], start[axis] + size[axis]}; }
+  ArrayArg array(void* data, size_t element) const {
+    return {static_cast<char*>(data), nullptr, size, start, static_cast<int64_t>(element)};
+  }
+};
+
+// The most cells that `outputs` neighbouring windows of an axis reach, and the most outputs that
+// reach into `cells` neighbouring cells.
+int64_t most_cells(const Axis& axis, int64_t outputs) {
+  const int64_t reach = axis.adaptive ? geometry::ceil_div(outputs * axis.cells, axis.outputs) + 2
+                                      : (outputs - 1) * axis.stride + axis.extent();
+  return std::min(axis.cells, reach);
+}
+int64_t most_outputs(const Axis& axis, int64_t cells) {
+  const int64_t reach = axis.adaptive ? geometry::ceil_div(cells * axis.outputs, axis.cells) + 2
+                                      : (cells - 1 + axis.extent() - 1) / axis.stride + 1;
+  return std::min(axis.outputs, reach);
+}
+
+// An array of a call, with its strides spelt out, and rows of a box of it as f64.
+class SmoothArray {
+ public:
+  SmoothArray(int rank, const ArrayArg& a) : rank_(rank), arg_(a) {
+    int64_t row_major = a.element;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      stride_[axis] = a.strides ? a.strides[axis] : row_major;
+      row_major *= a.size[axis];
+    }
+  }
+
+  // The part of the array that a box covers, as an argument.
+  ArrayArg part(const SmoothBox& box) const {
+    return {address(box.start), stride_, box.size, box.start, arg_.element};
+  }
+
+  // Calls move(shape, address, elements before) for pieces of the box in row-major order.
+  template <class Move>
+  void each_piece(const SmoothBox& box, Move move) const {
+    const int lead = std::max(0, rank_ - 3);
+    const auto on = [&](int from_last) { return rank_ - from_last; };
+    Strided shape;
+    shape.inner = box.size[on(1)];
+    shape.inner_stride = stride_[on(1)];
+    if (rank_ >= 2) shape.positions = box.size[on(2)], shape.position_stride = stride_[on(2)];
+    if (rank_ >= 3) shape.rows = box.size[on(3)], shape.row_stride = stride_[on(3)];
+    const int64_t piece = shape.rows * shape.positions * shape.inner;
+    int64_t at[kMaxAxes];
+    std::copy(box.start, box.start + rank_, at);
+    for (int64_t done = 0;; done += piece) {
+      move(shape, address(at), done);
+      int axis = lead - 1;
+      for (; axis >= 0; --axis) {
+        if (++at[axis] < box.start[axis] + box.size[axis]) break;
+        at[axis] = box.start[axis];
+      }
+      if (axis < 0) return;
+    }
+  }
+
+  void load(const SmoothBox& box, LoadFn get, double* to) const {
+    each_piece(box, [&](const Strided& shape, const char* from, int64_t done) {
+      get(shape, from, to + done);
+    });
+  }
+  void store(const SmoothBox& box, StoreFn put, const double* from) const {
+    each_piece(box, [&](const Strided& shape, char* to, int64_t done) {
+      put(shape, from + done, shape.positions * shape.inner, to);
+    });
+  }
+
+ private:
+  char* address(const int64_t* at) const {
+    char* to = arg_.data;
+    for (int axis = 0; axis < rank_; ++axis) {
+      to += (at[axis] - (arg_.start ? arg_.start[axis] : 0)) * stride_[axis];
+    }
+    return to;
+  }
+
+  int rank_;
+  ArrayArg arg_;
+  int64_t stride_[kMaxAxes];
+};
+
+// The target of a call, y or dx, cut into boxes.
+class SmoothTasks {
+ public:
+  SmoothTasks(const Plan& plan, const ArrayArg& target, bool forward) : plan_(plan) {
+    const bool* is_pooled = plan.is_pooled.get();
+    const auto reach = [&](int axis, int i, int64_t n) {
+      if (!is_pooled[axis]) return n;
+      if (forward) return most_cells(plan.axes[i], n);
+      return std::max(n, most_cells(plan.axes[i], most_outputs(plan.axes[i], n)));
+    };
+    for (int axis = 0, i = 0; axis < plan.rank; ++axis) {
+      const int64_t begin = target.start ? target.start[axis] : 0;
+      whole_.set(axis, {begin, begin + target.size[axis]});
+      step_[axis] = 1;
+      cells_ *= reach(axis, i, 1);
+      possible_ = possible_ && cells_ <= kBoxCells;
+      i += is_pooled[axis];
+    }
+    if (!possible_) return;
+    int pooled = plan.pooled;
+    for (int axis = plan.rank - 1; axis >= 0; --axis) {
+      pooled -= is_pooled[axis];
+      int64_t most = whole_.size[axis];
+      if (!is_pooled[axis] && pooled > 0) most = std::min(most, kBoxInner);
+      const int64_t others = cells_ / reach(axis, pooled, 1);
+      const auto fits = [&](int64_t n) { return reach(axis, pooled, n) * others <= kBoxCells; };
+      int64_t low = 1, high = std::max<int64_t>(1, most);
+      while (low < high) {  // the largest that fits
+        const int64_t middle = low + (high - low + 1) / 2;
+        if (fits(middle)) {
+          low = middle;
+        } else {
+          high = middle - 1;
+        }
+      }
+      step_[axis] = low;
+      cells_ = others * reach(axis, pooled, low);
+      total_ *= (whole_.size[axis] + low - 1) / low;
+    }
+  }
+
+  bool possible() const { return possible_; }
+  int64_t total() const { return total_; }
+  int64_t grain() const { return std::max<int64_t>(1, 8192 / cells_); }
+  int64_t cells() const { return cells_; }  // of x, at most
+
+  // The most elements of a box of the target and of the outputs that it needs.
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int axis = 0; axis < plan_.rank; ++axis) n *= step_[axis];
+    return n;
+  }
+  int64_t outputs(bool forward) const {
+    if (forward) return elements();
+    int64_t n = 1;
+    for (int axis = 0, i = 0; axis < plan_.rank; ++axis) {
+      n *= plan_.is_pooled[static_cast<size_t>(axis)] ? most_outputs(plan_.axes[i++], step_[axis])
+                                                      : step_[axis];
+    }
+    return n;
+  }
+
+  SmoothBox at(int64_t task) const {
+    SmoothBox box;
+    for (int axis = plan_.rank - 1; axis >= 0; --axis) {
+      const Range whole = whole_.on(axis);
+      const int64_t pieces = (whole.size() + step_[axis] - 1) / step_[axis];
+      const int64_t begin = whole.begin + task % pieces * step_[axis];
+      box.set(axis, {begin, std::min(whole.end, begin + step_[axis])});
+      task /= pieces;
+    }
+    return box;
+  }
+
+ private:
+  const Plan& plan_;
+  SmoothBox whole_;
+  int64_t step_[kMaxAxes];
+  int64_t cells_ = 1, total_ = 1;
+  bool possible_ = true;
+};
+
+// Scratch and steps that the way forward and the way back share.
+class SmoothWorker {
+ public:
+  SmoothWorker(const Plan& plan, const SmoothTasks& tasks, bool forward, Arena* arena)
+      : plan_(plan), real_(*plan.kernels->real) {
+    const int64_t outputs = tasks.outputs(forward);
+    cells = arena->take<double>(tasks.cells());
+    sums = arena->take<double>(outputs);
+    other = arena->take<double>(std::max(outputs, tasks.elements()));
+    again = arena->take(tasks.elements(), type_size(plan.type));
+    lasts_ = arena->take<double>(2 * outputs);
+    exec_.scratch_bytes = plan.sums_scratch;
+    exec_.scratch = arena->take<char>(static_cast<int64_t>(plan.sums_scratch));
+  }
+
+  double *cells, *sums, *other;
+  void* again;  // elements of the target, by the way tap by tap
+
+  const Exec& exec() const { return exec_; }
+  LoadFn load() const { return plan_.kernels->convert->load[plan_.type][kLaneNumber<double>]; }
+  StoreFn store() const { return plan_.kernels->convert->store[kLaneNumber<double>][plan_.type]; }
+
+  // The cells that a box of outputs reaches.
+  SmoothBox reach(const SmoothBox& outputs) const {
+    SmoothBox box;
+    for (int axis = 0, i = 0; axis < plan_.rank; ++axis) {
+      const bool pooled = plan_.is_pooled[static_cast<size_t>(axis)];
+      box.set(axis, pooled ? cells_of(plan_.axes[i++], outputs.on(axis)) : outputs.on(axis));
+    }
+    return box;
+  }
+
+  // cells = exp(beta*x), sums = their sums over windows, pads included where they count.
+  void sum(const SmoothArray& x, const SmoothBox& of_cells, const SmoothBox& outputs) {
+    const int64_t n = of_cells.elements(plan_.rank);
+    if (n > 0) {
+      x.load(of_cells, load(), cells);
+      real_.smooth_cells(n, plan_.beta, cells);
+      average(*plan_.sums, exec_, of_cells.array(cells, sizeof(double)),
+              outputs.array(sums, sizeof(double)), {}, {}, nullptr);
+    } else {
+      std::memset(sums, 0, static_cast<size_t>(outputs.elements(plan_.rank)) * sizeof(double));
+    }
+    if (plan_.counts.include_pad && !plan_.all_full) add_pads(outputs);
+  }
+
+  // Where values are NaN, those of `from` take their place. `room`: as many elements.
+  void take_again(const SmoothBox& box, const ArrayArg& from, double* room, double* values) const {
+    SmoothArray(plan_.rank, from).load(box, load(), room);
+    const int64_t n = box.elements(plan_.rank);
+    for (int64_t i = 0; i < n; ++i) {
+      if (values[i] != values[i]) values[i] = room[i];
+    }
+  }
+
+ private:
+  // f(the first element of a row of outputs, the products of cells and of counted taps over the
+  // axes before the last).
+  template <class F>
+  void each_row(const SmoothBox& outputs, F f) const {
+    const int last = plan_.rank - 1;
+    int64_t at[kMaxAxes];
+    std::copy(outputs.start, outputs.start + plan_.rank, at);
+    for (int64_t done = 0;; done += outputs.size[last]) {
+      double present = 1, counted = 1;
+      for (int axis = 0, i = 0; axis < last; ++axis) {
+        if (!plan_.is_pooled[static_cast<size_t>(axis)]) continue;
+        const auto window = plan_.axes[i++].window_of(at[axis]);
+        present *= static_cast<double>(window.cells);
+        counted *= static_cast<double>(window.counted);
+      }
+      f(done, present, counted);
+      int axis = last - 1;
+      for (; axis >= 0; --axis) {
+        if (++at[axis] < outputs.start[axis] + outputs.size[axis]) break;
+        at[axis] = outputs.start[axis];
+      }
+      if (axis < 0) return;
+    }
+  }
+
+  // The same factors along the last axis: cells, then counted taps.
+  const double* along(const SmoothBox& outputs) const {
+    const int last = plan_.rank - 1;
+    const int64_t n = outputs.size[last];
+    const bool pooled = plan_.is_pooled[static_cast<size_t>(last)];
+    for (int64_t i = 0; i < n; ++i) {
+      lasts_[i] = lasts_[n + i] = 1;
+      if (!pooled) continue;
+      const auto window = plan_.axes[plan_.pooled - 1].window_of(outputs.start[last] + i);
+      lasts_[i] = static_cast<double>(window.cells);
+      lasts_[n + i] = static_cast<double>(window.counted);
+    }
+    return lasts_;
+  }
+
+  // A pad is a zero, and exp(beta*0) is 1. Pads along the last axis are at its ends.
+  void add_pads(const SmoothBox& outputs) {
+    const int64_t n = outputs.size[plan_.rank - 1];
+    const double *present_along = along(outputs), *counted_along = present_along + n;
+    int64_t head = 0, tail = n;
+    while (head < n && present_along[head] != counted_along[head]) ++head;
+    while (tail > head && present_along[tail - 1] != counted_along[tail - 1]) --tail;
+    each_row(outputs, [&](int64_t first, double present, double counted) {
+      double* row = sums + first;
+      const auto add = [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          row[i] += counted * counted_along[i] - present * present_along[i];
+        }
+      };
+      add(0, head);
+      if (present != counted) add(head, tail);
+      add(tail, n);
+    });
+  }
+
+  const Plan& plan_;
+  const RealKernels& real_;
+  double* lasts_;
+  Exec exec_;
+};
+
+// Forward, and with dx and dy the tangent as well; y may be left out then.
+class SmoothJob : public Job {
+ public:
+  SmoothJob(const Plan& plan, const ArrayArg& x, const ArrayArg& dx, const ArrayArg& y,
+            const ArrayArg& dy)
+      : plan_(plan),
+        with_y_(y.size != nullptr),
+        with_dy_(dy.size != nullptr),
+        x_(plan.rank, x),
+        dx_(plan.rank, with_dy_ ? dx : x),
+        y_(plan.rank, with_y_ ? y : dy),
+        dy_(plan.rank, with_dy_ ? dy : y),
+        tasks_(plan, with_y_ ? y : dy, true) {}
+
+  const SmoothTasks& tasks() const { return tasks_; }
+
+  void work(Arena* arena, TaskQueue* queue) const override {
+    SmoothWorker worker(plan_, tasks_, true, arena);
+    Tangents tangents{};
+    if (with_dy_) {
+      tangents.cells = arena->take<double>(tasks_.cells());
+      tangents.sums = arena->take<double>(tasks_.elements());
+      tangents.again = arena->take(tasks_.elements(), type_size(plan_.type));
+    }
+    if (!queue) return;
+    for (Range range; queue->take(&range);) {
+      for (int64_t i = range.begin; i < range.end; ++i) run(&worker, tangents, tasks_.at(i));
+    }
+  }
+
+ private:
+  struct Tangents {
+    double *cells, *sums;
+    void* again;
+  };
+
+  void run(SmoothWorker* worker, const Tangents& tangents, const SmoothBox& outputs) const {
+    const SmoothBox cells = worker->reach(outputs);
+    worker->sum(x_, cells, outputs);
+    const int64_t n = outputs.elements(plan_.rank);
+    double *y = worker->sums, *dy = tangents.sums;
+    bool complete = true;
+    if (with_dy_) complete = sum_tangents(*worker, tangents, cells, outputs);
+    if (with_y_) complete &= plan_.kernels->real->smooth_logarithms(n, plan_.beta, y);
+    if (!complete) {
+      const size_t element = type_size(plan_.type);
+      const ArrayArg again_y = with_y_ ? outputs.array(worker->again, element) : ArrayArg{};
+      const ArrayArg again_dy = with_dy_ ? outputs.array(tangents.again, element) : ArrayArg{};
+      windows_forward(plan_, worker->exec(), x_.part(cells),
+                      with_dy_ ? dx_.part(cells) : ArrayArg{}, again_y, again_dy, nullptr);
+      if (with_y_) worker->take_again(outputs, again_y, worker->other, y);
+      if (with_dy_) worker->take_again(outputs, again_dy, worker->other, dy);
+    }
+    if (with_y_) y_.store(outputs, worker->store(), y);
+    if (with_dy_) dy_.store(outputs, worker->store(), dy);
+  }
+
+  // The tangents of the outputs; false if some are NaN.
+  bool sum_tangents(const SmoothWorker& worker, const Tangents& tangents, const SmoothBox& cells,
+                    const SmoothBox& outputs) const {
+    const int64_t n = cells.elements(plan_.rank), m = outputs.elements(plan_.rank);
+    if (n > 0) {
+      dx_.load(cells, worker.load(), tangents.cells);
+      for (int64_t i = 0; i < n; ++i) tangents.cells[i] *= worker.cells[i];
+      average(*plan_.sums, worker.exec(), cells.array(tangents.cells, sizeof(double)),
+              outputs.array(tangents.sums, sizeof(double)), {}, {}, nullptr);
+    }
+    bool complete = true;
+    for (int64_t i = 0; i < m; ++i) {
+      const double sum = worker.sums[i];
+      const double dy = n > 0 && sum != 0 ? tangents.sums[i] / sum : 0;
+      tangents.sums[i] = dy;
+      complete &= dy == dy;
+    }
+    return complete;
+  }
+
+  const Plan& plan_;
+  bool with_y_, with_dy_;
+  SmoothArray x_, dx_, y_, dy_;
+  SmoothTasks tasks_;
+};
+
+class SmoothVjpJob : public Job {
+ public:
+  SmoothVjpJob(const Plan& plan, const ArrayArg& x, const ArrayArg& g, const ArrayArg& dx)
+      : plan_(plan),
+        x_(plan.rank, x),
+        g_(plan.rank, g),
+        dx_(plan.rank, dx),
+        tasks_(plan, dx, false) {}
+
+  const SmoothTasks& tasks() const { return tasks_; }
+
+  void work(Arena* arena, TaskQueue* queue) const override {
+    SmoothWorker worker(plan_, tasks_, false, arena);
+    if (!queue) return;
+    for (Range range; queue->take(&range);) {
+      for (int64_t i = range.begin; i < range.end; ++i) run(&worker, tasks_.at(i));
+    }
+  }
+
+ private:
+  void run(SmoothWorker* worker, const SmoothBox& target) const {
+    const SmoothBox outputs = reached(target), cells = hull(worker->reach(outputs), target);
+    const int64_t n = target.elements(plan_.rank), m = outputs.elements(plan_.rank);
+    double* gradient = worker->other;
+    if (m == 0) {
+      std::memset(gradient, 0, static_cast<size_t>(n) * sizeof(double));
+      dx_.store(target, worker->store(), gradient);
+      return;
+    }
+    worker->sum(x_, cells, outputs);
+    // other = g, then g/S in place of S, then what each cell gathers.
+    g_.load(outputs, worker->load(), worker->other);
+    for (int64_t i = 0; i < m; ++i) worker->sums[i] = worker->other[i] / worker->sums[i];
+    average_vjp(*plan_.sums, worker->exec(), outputs.array(worker->sums, sizeof(double)),
+                target.array(gradient, sizeof(double)), nullptr);
+    const bool complete = multiply(*worker, cells, target, gradient);
+    if (!complete) {
+      const ArrayArg again = target.array(worker->again, type_size(plan_.type));
+      windows_vjp(plan_, worker->exec(), x_.part(cells), g_.part(outputs), {}, again, nullptr);
+      worker->take_again(target, again, worker->cells, gradient);
+    }
+    dx_.store(target, worker->store(), gradient);
+  }
+
+  // gradient *= exp(beta*x); false if some became NaN.
+  bool multiply(const SmoothWorker& worker, const SmoothBox& cells, const SmoothBox& target,
+                double* gradient) const {
+    const SmoothArray all(plan_.rank, cells.array(worker.cells, sizeof(double)));
+    bool complete = true;
+    all.each_piece(target, [&](const Strided& shape, char* at, int64_t done) {
+      for (int64_t r = 0; r < shape.rows; ++r) {
+        for (int64_t p = 0; p < shape.positions; ++p) {
+          const char* from = at + r * shape.row_stride + p * shape.position_stride;
+          double* row = gradient + done + (r * shape.positions + p) * shape.inner;
+          complete &= plan_.kernels->real->smooth_products(
+              shape.inner, reinterpret_cast<const double*>(from), row);
+        }
+      }
+    });
+    return complete;
+  }
+
+  SmoothBox reached(const SmoothBox& target) const {
+    SmoothBox box;
+    for (int axis = 0, i = 0; axis < plan_.rank; ++axis) {
+      const bool pooled = plan_.is_pooled[static_cast<size_t>(axis)];
+      Range range = pooled ? outputs_of(plan_.axes[i++], target.on(axis)) : target.on(axis);
+      if (range.size() < 0) range.end = range.begin;
+      box.set(axis, range);
+    }
+    return box;
+  }
+
+  SmoothBox hull(const SmoothBox& a, const SmoothBox& b) const {
+    SmoothBox box;
+    for (int axis = 0; axis < plan_.rank; ++axis) {
+      const Range one = a.on(axis), other = b.on(axis);
+      const bool empty = one.size() <= 0;
+      box.set(axis, {empty ? other.begin : std::min(one.begin, other.begin),
+                     empty ? other.end : std::max(one.end, other.end)});
+    }
+    return box;
+  }
+
+  const Plan& plan_;
+  SmoothArray x_, g_, dx_;
+  SmoothTasks tasks_;
+};
+
+template <class Job>
+bool can_run(const Job& job, const Exec& exec) {
+  return job.tasks().possible() && fits_scratch(job, exec);
+}
+template <class Job>
+int32_t run(const Job& job, const Exec& exec, ndpool_error* error) {
+  return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
+}
+
+}  // namespace
+
+int32_t smooth_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
+                       const ArrayArg& y, const ArrayArg& dy, ndpool_error* error) {
+  if (plan.sums) {
+    const SmoothJob job(plan, x, dx, y, dy);
+    if (can_run(job, exec)) return run(job, exec, error);
+  }
+  return windows_forward(plan, exec, x, dx, y, dy, error);
+}
+
+int32_t smooth_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
+                   const ArrayArg& dx, ndpool_error* error) {
+  if (plan.sums) {
+    const SmoothVjpJob job(plan, x, g, dx);
+    if (can_run(job, exec)) return run(job, exec, error);
+  }
+  return windows_vjp(plan, exec, x, g, {}, dx, error);
+}
+
+size_t smooth_bytes(const Plan& plan) {
+  if (!plan.sums) return 0;
+  ArrayArg x, y;
+  x.size = plan.shape.data();
+  y.size = plan.output_shape.data();
+  x.element = y.element = static_cast<int64_t>(type_size(plan.type));
+  size_t bytes = 0;
+  const auto count = [&](const auto& job) {
+    if (!job.tasks().possible()) return;
+    Arena arena;
+    job.work(&arena, nullptr);
+    bytes = std::max(bytes, arena.used());
+  };
+  count(SmoothJob(plan, x, x, y, y));
+  count(SmoothVjpJob(plan, x, y, x));
+  return bytes;
+}
+
+}  // namespace ndpool
