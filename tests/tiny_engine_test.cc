@@ -72,7 +72,7 @@ void compare_stream(const Problem& p, const Layer& layer, const Solution<T>& who
       ASSERT_EQ(o, next++) << problem;
       for (std::size_t c = 0; c < channels; ++c) {
         const std::size_t from = c * output_rows + static_cast<std::size_t>(o);
-        expect_same(y.data + c * out_width, whole.y + from * out_width,
+        expect_same(y.data() + c * out_width, whole.y + from * out_width,
                     static_cast<std::int32_t>(out_width), "row", problem);
       }
     });
@@ -89,8 +89,8 @@ TEST(TinyEngine, LayersAndStreamsHaveTheEnginesBitsMasksGradientsAndRefusals) {
     const Problem p = random_problem(number);
     const std::string problem = "problem " + std::to_string(number) + ": " + describe(p);
     with_layer(p, [&](const auto& layer) {
-      auto& got = tiny->of(layer.kZero);
-      compare_with_engine(number, p, layer, &got, &engine->of(layer.kZero), problem);
+      auto& got = tiny->of(element_of(layer));
+      compare_with_engine(number, p, layer, &got, &engine->of(element_of(layer)), problem);
       if (HasFatalFailure() || got.refused) return;
       ++solved;
       if (p.batch != 1) return;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace ndpool::tiny {
@@ -194,9 +195,76 @@ TEST(Tiny, LayersThatCannotWorkSayWhyAndOnWhichAxis) {
   EXPECT_EQ(MaxPool1D(3).input(1, 2).output_size(), 0u);
 }
 
+// Numbers at the ends of their range must be refused or work, never step outside. Each layer here
+// was accepted and once overflowed, in a loop, an address or a size.
+template <class L>
+void run_exactly(const L& pool) {
+  if (!pool.ok()) return;
+  std::vector<float> x(pool.input_size(), 1.0f), y(pool.output_size()), gx(pool.input_size());
+  std::vector<uint8_t> mask(pool.mask_bytes());
+  ASSERT_EQ(pool.forward(x, y, mask), Error::none);
+  for (const float value : y) ASSERT_EQ(value, 1.0f);
+  ASSERT_EQ(pool.backward(y, mask, gx), Error::none);
+}
+template <class L>
+void run_average(const L& pool) {
+  if (!pool.ok()) return;
+  std::vector<float> x(pool.input_size(), 1.0f), y(pool.output_size()), gx(pool.input_size());
+  ASSERT_EQ(pool.forward(x, y), Error::none);
+  ASSERT_EQ(pool.backward(y, gx), Error::none);
+}
+
+TEST(Tiny, ExtremeNumbersAreRefusedOrWork) {
+  constexpr int32_t most = std::numeric_limits<int32_t>::max();
+  run_exactly(MaxPool1D(4, most).padding_before(2).input(1, 8));
+  run_exactly(MaxPool1D(10, most).padding_before(5).input(1, 20));
+  run_exactly(MaxPool1D((1 << 20) + 1, 1024).padding(1 << 20).channels_last().input(4096, 4));
+  run_exactly(MaxPool1D(2, most).channels_last().input(2, 4));
+  run_exactly(MaxPool2D(1, 1).dilation(most).input(1, 4, 4));
+  run_exactly(MaxPool<float, 3>({1, 1, 1}).dilation(most).input(1, 4, 4, 4));
+  run_average(AvgPool1D(1).dilation(most).input(1, 4));
+  run_average(AvgPool2D(1, 1).dilation(most).input(1, 4, 4));
+  run_average(AvgPool2D(1, 2, 3, 1).dilation(most, 1).input(1, 4, 4));
+  run_average(AvgPool2D(2, 2, 1, 1)
+                  .dilation(1, 1 << 28)
+                  .padding_before(0, (1 << 28) - 2)
+                  .padding_after(0, 6)
+                  .channels_last()
+                  .input(64, 3, 8));
+  run_exactly(MaxPool<float, 3>({1, 1, 1}).channels_last().batch(most).input(0, 2, 2, 2));
+  EXPECT_EQ(MaxPool2D(1, 1).batch(0).input(most, 4, 4).error(), Error::overflow);
+  EXPECT_EQ(MaxPool2D(1, 1).channels_last().input(0, 1 << 20, 1 << 20).error(), Error::overflow);
+  EXPECT_EQ(MaxPool1D<int8_t>(65537, 1).padding(32768).input(1 << 14, 1 << 16).error(),
+            Error::overflow)
+      << "the mask would have 2^32 bytes";
+  const auto few_rows = AvgPool2D(2, 1).dilation(1 << 20, 1).padding_before(1 << 20, 0);
+  EXPECT_EQ(few_rows.input(1, 4, 4).ring_rows(), 3) << "never more than there are";
+  EXPECT_EQ(MaxPool1D(2).input(1, int64_t{4294967300}).error(), Error::overflow);
+  EXPECT_EQ(MaxPool1D(2).input(int64_t{-4294967300}, 4).error(), Error::bad_size);
+  EXPECT_EQ(MaxPool1D(2).input(size_t{1}, size_t{4}).error(), Error::none);
+}
+
+TEST(Tiny, OnlyMemoryInUseCanOverlap) {
+  float arena[64] = {};
+  constexpr auto pool = MaxPool1D(2).input(1, 8);
+  EXPECT_EQ(pool.forward(span(arena, 64), span(arena + 8, 4)), Error::none);
+  auto* bytes = reinterpret_cast<uint8_t*>(arena + 12);
+  EXPECT_EQ(pool.forward(span(arena, 64), span(arena + 8, 4), span(bytes, 4)), Error::none);
+  EXPECT_EQ(pool.forward(span(arena, SIZE_MAX), span(arena + 8, 4), span(bytes - 44, 4)),
+            Error::overlap);
+  EXPECT_EQ(pool.batch(0).forward(arena, span(arena + 1, 0), span(bytes, 0)), Error::none);
+}
+
+TEST(Tiny, BuffersMayBeArraysOfArrays) {
+  const float x[2][2][2] = {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}};
+  float y[2][1][1];
+  EXPECT_EQ(MaxPool2D(2, 2).input(2, 2, 2).forward(x, y), Error::none);
+  EXPECT_EQ(y[1][0][0], 8);
+}
+
 TEST(Tiny, EveryErrorHasATextOfItsOwn) {
   std::vector<std::string> texts;
-  for (int i = 0; i <= static_cast<int>(Error::too_many_rows); ++i) {
+  for (int i = 0; i <= static_cast<int>(Error::busy); ++i) {
     const std::string it = text(static_cast<Error>(i));
     EXPECT_NE(it, "unknown error") << i;
     for (const std::string& other : texts) EXPECT_NE(it, other);
@@ -303,13 +371,32 @@ TEST(Tiny, AStreamEmitsEachRowAsSoonAsItsWindowIsComplete) {
     ASSERT_EQ(stream.push(x, y,
                           [&](int32_t o, Span<const float> out) {
                             events.push_back("out " + std::to_string(o) + " = " +
-                                             std::to_string(static_cast<int>(out.data[0])));
+                                             std::to_string(static_cast<int>(out[0])));
                           }),
               Error::none);
   }
   EXPECT_TRUE(stream.done());
   EXPECT_EQ(events, (std::vector<std::string>{"in 0", "in 1", "out 0 = 1", "in 2", "in 3",
                                               "out 1 = 3", "in 4", "in 5", "out 2 = 5"}));
+}
+
+TEST(Tiny, AStreamCanBeRestartedFromWithinARow) {
+  constexpr auto pool = MaxPool1D(2).input(1, 4);
+  float ring[pool.ring_size()], y[1];
+  Stream stream(pool, ring);
+  std::vector<float> out;
+  for (int i = 0; i < 8; ++i) {
+    const float x[1] = {static_cast<float>(i)};
+    EXPECT_EQ(stream.push(x, y,
+                          [&](int32_t o, Span<const float> row) mutable {
+                            for (const float value : row) out.push_back(value);
+                            EXPECT_EQ(stream.push(x, y, [](int32_t, Span<const float>) {}),
+                                      Error::busy);
+                            if (o == 1) stream.restart();
+                          }),
+              Error::none);
+  }
+  EXPECT_EQ(out, (std::vector<float>{1, 3, 5, 7}));
 }
 
 TEST(Tiny, AStreamRefusesWhatItCannotTake) {
@@ -331,6 +418,8 @@ TEST(Tiny, AStreamRefusesWhatItCannotTake) {
   EXPECT_EQ(small.push(x, y, ignore), Error::ring_too_small);
   const auto two = pool.batch(2);
   EXPECT_EQ(Stream(two, ring).error(), Error::stream_batch);
+  static_assert(!std::is_constructible_v<Stream<Op::max, float, 1>, MaxPool1D<float>, float(&)[1]>,
+                "a layer without a name would be gone at once");
   const auto bad = MaxPool1D(9).input(1, 3);
   EXPECT_EQ(Stream(bad, ring).error(), Error::no_output);
 }

@@ -55,11 +55,7 @@ struct Quotient {
 // a*b divided by c, for a, b >= 0 and c > 0 with a quotient that fits. Bit by bit where a*b does
 // not fit 64 bits, so that no wider integer is needed.
 template <class Int>
-constexpr Quotient<Int> mul_div(Int a, Int b, Int c) {
-  if constexpr (sizeof(Int) < sizeof(int64_t)) {
-    const int64_t product = static_cast<int64_t>(a) * b;
-    return {static_cast<Int>(product / c), static_cast<Int>(product % c)};
-  }
+constexpr Quotient<Int> mul_div_wide(Int a, Int b, Int c) {
   Int product = 0;
   if (checked_mul(a, b, &product)) return {product / c, product % c};
   uint64_t quotient = 0, rest = 0;  // rest < c < 2^63, so that doubling it cannot wrap
@@ -73,6 +69,15 @@ constexpr Quotient<Int> mul_div(Int a, Int b, Int c) {
     }
   }
   return {static_cast<Int>(quotient), static_cast<Int>(rest)};
+}
+template <class Int>
+constexpr Quotient<Int> mul_div(Int a, Int b, Int c) {
+  if constexpr (sizeof(Int) < sizeof(int64_t)) {
+    const int64_t product = static_cast<int64_t>(a) * b;
+    return {static_cast<Int>(product / c), static_cast<Int>(product % c)};
+  } else {
+    return mul_div_wide(a, b, c);
+  }
 }
 
 // The window of one output: taps `lead`, lead+1, … lead+cells-1 are cells, at first, first+step, …

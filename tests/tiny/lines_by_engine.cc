@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   for (std::uint32_t number = 0; number < count; ++number) {
     const Problem p = random_problem(number);
     with_layer(p, [&](const auto& layer) {
-      auto& solution = solutions->of(layer.kZero);
+      auto& solution = solutions->of(element_of(layer));
       solve_by_engine(number, p, &solution);
       write_line(number, p.type == Type::f32, solution, [](char c) { std::putchar(c); });
     });

@@ -12,7 +12,7 @@ bool program() {
   for (uint32_t number = 0; number < NDPOOL_TINY_PROBLEMS; ++number) {
     const Problem p = random_problem(number);
     with_layer(p, [&](const auto& layer) {
-      auto& solution = solutions.of(layer.kZero);
+      auto& solution = solutions.of(element_of(layer));
       solve(number, layer, &solution);
       write_line(number, p.type == Type::f32, solution, board::put);
     });

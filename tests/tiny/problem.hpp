@@ -105,6 +105,12 @@ void fill(uint32_t seed, T* values, int32_t count) {
   }
 }
 
+// A value of the type of a layer's elements.
+template <tiny::Op op, class T, int Rank>
+T element_of(const tiny::Layer<op, T, Rank>&) {
+  return T{};
+}
+
 // take(values[0], …, values[Rank-1])
 template <int Rank, class Take>
 auto spread(const int32_t* values, const Take& take) {

@@ -16,6 +16,8 @@ using Cover = geometry::Cover<int32_t>;
 // come first, in `inner` when they come last.
 template <int Rank>
 struct Axes {
+  static constexpr int64_t kMostElements = int64_t{1} << 30;
+
   Axis axis[Rank]{};
   int32_t outer = 0, inner = 0;
   int32_t full_begin[Rank]{}, full_end[Rank]{};  // outputs whose taps are all cells
@@ -24,7 +26,8 @@ struct Axes {
 
   // Fills in all that follows from axis, outer and inner; false if an array is too large.
   constexpr bool complete() {
-    int64_t cells = inner, outputs = inner;
+    // Zeros (no channel, no image) are left out: no product may be too large.
+    int64_t cells = inner > 0 ? inner : 1, outputs = cells;
     for (int a = Rank - 1; a >= 0; --a) {
       const Axis& x = axis[a];
       full_begin[a] = geometry::ceil_div(x.pad_lo, x.stride);
@@ -36,11 +39,13 @@ struct Axes {
       cells *= x.cells, outputs *= x.outputs;
       if (cells > kMostElements || outputs > kMostElements) return false;
     }
-    return cells * outer <= kMostElements && outputs * outer <= kMostElements;
+    const int64_t planes = outer > 0 ? outer : 1;
+    return cells * planes <= kMostElements && outputs * planes <= kMostElements;
   }
 
-  constexpr int32_t input_size() const { return outer * plane_cells(); }
-  constexpr int32_t output_size() const { return outer * plane_outputs(); }
+  constexpr bool empty() const { return outer == 0 || inner == 0; }
+  constexpr int32_t input_size() const { return empty() ? 0 : outer * plane_cells(); }
+  constexpr int32_t output_size() const { return empty() ? 0 : outer * plane_outputs(); }
   constexpr int32_t plane_cells() const { return axis[0].cells * cell_step[0]; }
   constexpr int32_t plane_outputs() const { return axis[0].outputs * output_step[0]; }
 
@@ -61,7 +66,7 @@ struct Axes {
     }
     return true;
   }
-  // Whether no cell lies in two windows.
+  // Windows that follow one another without overlap: no cell lies in two.
   constexpr bool disjoint() const {
     for (int a = 0; a < Rank; ++a) {
       if (axis[a].stride < axis[a].extent()) return false;
@@ -75,11 +80,10 @@ struct Axes {
     if (full_begin[a] <= output && output < full_end[a]) {
       return {output * x.stride - x.pad_lo, x.window, x.dilation, 0, x.window};
     }
-    return x.sliding_window_of(output);
+    Window window = x.sliding_window_of(output);
+    if (window.cells < 2) window.step = 0;  // it may be larger than the array
+    return window;
   }
-
- private:
-  static constexpr int64_t kMostElements = int64_t{1} << 30;
 };
 
 // Calls visit() for each output of the axes from `A` to `kEnd`-1, in row-major order, with its

@@ -96,9 +96,8 @@ void give(const Axes<Rank>& axes, const Window* windows, float share, float* gx)
     *gx = share;
   } else {
     const Window& window = windows[A];
-    gx += window.first * axes.cell_step[A];
-    for (int32_t i = window.cells; i > 0; --i, gx += window.step * axes.cell_step[A]) {
-      give<A + 1>(axes, windows, share, gx);
+    for (int32_t i = 0, cell = window.first; i < window.cells; ++i, cell += window.step) {
+      give<A + 1>(axes, windows, share, gx + cell * axes.cell_step[A]);
     }
   }
 }

@@ -8,7 +8,7 @@ namespace ndpool::tiny {
 
 enum class Error : uint8_t {
   none,
-  // The layer, once it knows its input: error_axis() tells which axis.
+  // A layer, once it knows its input; for those that concern one axis error_axis() tells which.
   no_input,
   empty_axis,
   bad_kernel,
@@ -37,6 +37,7 @@ enum class Error : uint8_t {
   stream_batch,
   ring_too_small,
   too_many_rows,
+  busy,
 };
 
 // What is wrong and what to do, in one line.
@@ -60,7 +61,9 @@ constexpr const char* text(Error error) {
       return "numbers that would be ignored: same() takes no padding, global pooling neither "
              "stride, dilation nor padding";
     case Error::overflow:
-      return "a size does not fit: arrays have at most 2^30 elements";
+      return "too large: extents of windows, padded axes and arrays are at most 2^30, windows have "
+             "fewer "
+             "than 2^31 taps";
     case Error::no_output:
       return "the window is larger than the padded axis: take a smaller kernel, or more padding";
     case Error::remainder:
@@ -69,8 +72,8 @@ constexpr const char* text(Error error) {
     case Error::empty_window:
       return "some window holds nothing but padding: take less padding or a smaller dilation";
     case Error::bad_ties:
-      return "ties all and split need the input again, which backward(gy, mask, gx) has not: use "
-             "first or last";
+      return "ties all and split need the input again, which backward(gy, mask, gx) has not, so "
+             "layers refuse them: use first or last";
     case Error::bad_divisor:
       return "divisor 0: give another number, or none";
     case Error::bad_activation:
@@ -78,7 +81,7 @@ constexpr const char* text(Error error) {
     case Error::bad_size:
       return "batch and channels must be at least 0";
     case Error::too_many_taps:
-      return "an 8-bit average of more than 2^23 taps: pool in two steps";
+      return "an 8-bit average of more than 2^23 taps, pads included: pool in two steps";
     case Error::null_buffer:
       return "a buffer is null";
     case Error::input_too_small:
@@ -99,6 +102,8 @@ constexpr const char* text(Error error) {
       return "a stream takes one image at a time: its batch must be 1";
     case Error::ring_too_small:
       return "the ring has fewer elements than ring_size()";
+    case Error::busy:
+      return "push() was called from within the call that hands a row out: wait until it returns";
     case Error::too_many_rows:
       return "all rows of the input have been pushed: call restart()";
   }

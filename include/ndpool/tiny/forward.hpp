@@ -53,27 +53,28 @@ struct Run {
 // size. `run` has at least one output.
 template <Op op, class T, class Mask>
 void lay(Run run, bool is_first, const T* x, T* y, uint32_t tap, const Mask& mask) {
+  const int32_t step = run.lane_step;
   T* const first = y;
+  int32_t place = 0;
   do {
-    const T* at = x;
-    int32_t left = run.lanes;
+    int32_t at = place, left = run.lanes;
     if (is_first) {
       do {
-        *y = *at;
-        mask.put(y - first, tap);
-        at += run.lane_step, ++y;
+        *y = x[at];
+        mask.put(static_cast<int32_t>(y - first), tap);
+        at += step, ++y;
       } while (--left > 0);
     } else {
       do {
-        const T value = *at;
+        const T value = x[at];
         if (beats<op>(value, *y, mask.last)) {
           *y = value;
-          mask.put(y - first, tap);
+          mask.put(static_cast<int32_t>(y - first), tap);
         }
-        at += run.lane_step, ++y;
+        at += step, ++y;
       } while (--left > 0);
     }
-    x += run.place_step;
+    place += run.place_step;
   } while (--run.places > 0);
 }
 
@@ -89,15 +90,16 @@ void lay_line(const Axes<Rank>& axes, bool is_first, const T* x, T* y, uint32_t 
   int32_t reached = outputs, shift = -axis.pad_lo;  // output o has its tap at o*stride + shift
   for (int32_t t = axis.window; t > 0; --t, ++tap, shift += axis.dilation) {
     const int32_t beyond = axis.cells - shift;
-    int32_t from = shift < 0 ? (stride - 1 - shift) / stride : 0, to = outputs;
+    int32_t from = shift < 0 ? (-shift - 1) / stride + 1 : 0, to = outputs;
     if (last >= beyond) to = beyond > 0 ? (beyond - 1) / stride + 1 : 0;
     const int32_t begin = from;
     for (bool first = is_first;; first = false) {
       const int32_t until = first && reached < to ? reached : to;
-      if (from < until && lanes > 0) {
-        const int32_t count = until - from, step = stride * lanes;
-        lay<op>(lanes == 1 ? Run{1, count, stride, 0} : Run{count, lanes, 1, step}, first,
-                x + from * step + shift * lanes, y + from * lanes, tap, mask.from(from * lanes));
+      if (from < until) {
+        const int32_t count = until - from, step = count > 1 ? stride * lanes : 0;
+        lay<op>(lanes == 1 ? Run{1, count, count > 1 ? stride : 0, 0} : Run{count, lanes, 1, step},
+                first, x + (from * stride + shift) * lanes, y + from * lanes, tap,
+                mask.from(from * lanes));
         from = until;
       }
       if (!first) break;
@@ -113,13 +115,13 @@ void lay_lines(const Axes<Rank>& axes, const Window* windows, bool is_first, con
   if constexpr (A < kLead) {
     const Window& window = windows[A];
     tap = tap * static_cast<uint32_t>(axes.axis[A].window) + static_cast<uint32_t>(window.lead);
-    x += window.first * axes.cell_step[A];
-    for (int32_t i = 0; i < window.cells; ++i, ++tap, x += window.step * axes.cell_step[A]) {
-      lay_lines<op, kLead, A + 1>(axes, windows, is_first && i == 0, x, y, tap, mask);
+    for (int32_t i = 0, cell = window.first; i < window.cells; ++i, ++tap, cell += window.step) {
+      lay_lines<op, kLead, A + 1>(axes, windows, is_first && i == 0, x + cell * axes.cell_step[A],
+                                  y, tap, mask);
     }
   } else if constexpr (kLead < Rank) {
     lay_line<op>(axes, is_first, x, y, tap * static_cast<uint32_t>(axes.axis[A].window), mask);
-  } else if (axes.inner > 0) {
+  } else {
     lay<op>(Run{1, axes.inner, 1, 0}, is_first, x, y, tap, mask);
   }
 }

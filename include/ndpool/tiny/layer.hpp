@@ -31,14 +31,15 @@ struct Shape {
 };
 
 template <Op op, class T, int Rank>
+class Stream;
+
+template <Op op, class T, int Rank>
 class Layer {
   static_assert(Rank >= 1, "a layer pools at least one axis");
   using Number = detail::Number<T>;
   static constexpr bool kAverages = op == Op::avg;
 
  public:
-  static constexpr T kZero = 0;
-
   constexpr explicit Layer(const int32_t (&kernel)[Rank]) {
     for (int a = 0; a < Rank; ++a) given_[a].kernel = kernel[a];
   }
@@ -102,14 +103,15 @@ class Layer {
 
   // (batch,) channels, sizes… in memory; or (batch,) sizes…, channels.
   constexpr Layer channels_last() const { return with(&Layer::channels_last_, true); }
-  constexpr Layer batch(int32_t images) const {
-    return with(&Layer::batch_, images).with(&Layer::has_batch_, true);
+  template <class N>
+  constexpr Layer batch(N images) const {
+    return with(&Layer::batch_, clipped(images)).with(&Layer::has_batch_, true);
   }
-  template <class... N>
-  constexpr Layer input(int32_t channels, N... sizes) const {
+  template <class Channels, class... N>
+  constexpr Layer input(Channels channels, N... sizes) const {
     static_assert(sizeof...(N) == Rank, "input(channels, one size for each pooled axis)");
     return with_each(&Given::cells, sizes...)
-        .with(&Layer::channels_, channels)
+        .with(&Layer::channels_, clipped(channels))
         .with(&Layer::has_input_, true);
   }
 
@@ -137,7 +139,7 @@ class Layer {
   }
   // No layer needs scratch memory. (A Stream has its ring.)
   constexpr size_t scratch_bytes() const { return 0; }
-  // Cells at the end of an axis that no window covers: of one axis, and of all together.
+  // How many cells at the end of an axis lie beyond its last window; and the sum over all axes.
   constexpr int32_t dropped(int axis) const { return ok() ? axes_.axis[axis].dropped() : 0; }
   constexpr int32_t dropped() const {
     int32_t all = 0;
@@ -149,36 +151,37 @@ class Layer {
   // On error nothing is written.
 
   template <class X, class Y>
-  Error forward(const X& x, Y&& y) const {
+  [[nodiscard]] Error forward(const X& x, Y&& y) const {
     const Span<const T> from = span(x);
     const Span<T> to = span(y);
     const Error error = check(from, input_size(), to, output_size());
-    if (error == Error::none) pool(from.data, to.data, detail::NoMask{});
+    if (error == Error::none && !axes_.empty()) pool(from.data(), to.data(), detail::NoMask{});
     return error;
   }
 
   // While training: the mask tells backward() which tap won.
   template <class X, class Y, class M>
-  Error forward(const X& x, Y&& y, M&& mask) const {
+  [[nodiscard]] Error forward(const X& x, Y&& y, M&& mask) const {
     static_assert(!kAverages, "an average needs no mask: forward(x, y)");
     const Span<const T> from = span(x);
     const Span<T> to = span(y);
     const Span<uint8_t> winners = span(mask);
     Error error = check(from, input_size(), to, output_size());
     if (error == Error::none) error = check_mask(winners);
-    if (error == Error::none && (detail::overlap(winners, from) || detail::overlap(winners, to))) {
+    if (error == Error::none && (detail::overlap(winners, from.first(input_size())) ||
+                                 detail::overlap(winners, to.first(output_size())))) {
       error = Error::overlap;
     }
-    if (error == Error::none) {
-      pool(from.data, to.data,
-           detail::MaskWriter{winners.data, axes_.mask_width(), ties_ == Ties::last});
+    if (error == Error::none && !axes_.empty()) {
+      pool(from.data(), to.data(),
+           detail::MaskWriter{winners.data(), axes_.mask_width(), ties_ == Ties::last});
     }
     return error;
   }
 
   // The gradient in x from the one in y: each gy goes to the cell that won.
   template <class Gy, class M, class Gx>
-  Error backward(const Gy& gy, const M& mask, Gx&& gx) const {
+  [[nodiscard]] Error backward(const Gy& gy, const M& mask, Gx&& gx) const {
     static_assert(!kAverages, "an average has no mask: backward(gy, gx)");
     static_assert(Number::kIsFloat, "gradients are floats");
     const Span<const T> from = span(gy);
@@ -186,67 +189,74 @@ class Layer {
     const Span<T> to = span(gx);
     Error error = check_backward(from, to);
     if (error == Error::none) error = check_mask(winners);
-    if (error == Error::none && detail::overlap(winners, to)) error = Error::overlap;
-    if (error != Error::none) return error;
+    if (error == Error::none && detail::overlap(winners, to.first(input_size()))) {
+      error = Error::overlap;
+    }
+    if (error != Error::none || axes_.empty()) return error;
 
-    const detail::MaskReader reader{winners.data, axes_.mask_width()};
+    const detail::MaskReader reader{winners.data(), axes_.mask_width()};
     if (!detail::names_cells(axes_, reader)) return Error::mask_entry;
     clear(to);
-    detail::scatter(axes_, reader, from.data, to.data);
+    detail::scatter(axes_, reader, from.data(), to.data());
     return Error::none;
   }
 
   // The same for an average: each gy, divided, goes to every cell of its window.
   template <class Gy, class Gx>
-  Error backward(const Gy& gy, Gx&& gx) const {
+  [[nodiscard]] Error backward(const Gy& gy, Gx&& gx) const {
     static_assert(kAverages, "max and min need the mask: backward(gy, mask, gx)");
     static_assert(Number::kIsFloat, "gradients are floats");
     const Span<const T> from = span(gy);
     const Span<T> to = span(gx);
     const Error error = check_backward(from, to);
-    if (error != Error::none) return error;
+    if (error != Error::none || axes_.empty()) return error;
     if (axes_.disjoint()) {
       clear(to);
-      detail::give_all(axes_, divisors(), from.data, to.data);
+      detail::give_all(axes_, divisors(), from.data(), to.data());
     } else if (axes_.adds_in_turn()) {
-      detail::gather_all<typename Number::ShortSum>(axes_, divisors(), from.data, to.data);
+      detail::gather_all<typename Number::ShortSum>(axes_, divisors(), from.data(), to.data());
     } else {
-      detail::gather_all<typename Number::Sum>(axes_, divisors(), from.data, to.data);
+      detail::gather_all<typename Number::Sum>(axes_, divisors(), from.data(), to.data());
     }
     return Error::none;
   }
 
-  // ---- For Stream: rows, the parts of the input at one place of the first axis ----------------
+  // ---- Rows, for Stream: the parts of the input at one place of the first axis -----------------
 
-  constexpr int32_t rows() const { return axes_.axis[0].cells; }
-  constexpr int32_t output_rows() const { return axes_.axis[0].outputs; }
+  constexpr int32_t rows() const { return ok() ? axes_.axis[0].cells : 0; }
+  constexpr int32_t output_rows() const { return ok() ? axes_.axis[0].outputs : 0; }
   // Elements of a row, all channels: (channels, other sizes…), or (other sizes…, channels).
-  constexpr size_t row_size() const { return ok() ? size_t(images() * axes_.cell_step[0]) : 0; }
+  constexpr size_t row_size() const {
+    return ok() && channels_ > 0 ? size_t(images() * axes_.cell_step[0]) : 0;
+  }
   constexpr size_t output_row_size() const {
-    return ok() ? size_t(images() * axes_.output_step[0]) : 0;
+    return ok() && channels_ > 0 ? size_t(images() * axes_.output_step[0]) : 0;
   }
-  // What a stream must remember: (kernel-1)·dilation rows.
-  constexpr int32_t ring_rows() const { return ok() ? axes_.axis[0].extent() - 1 : 0; }
+  // What a stream must remember: (kernel-1)·dilation rows, or all but one if there are fewer.
+  constexpr int32_t ring_rows() const {
+    if (!ok()) return 0;
+    const int32_t reach = axes_.axis[0].extent() - 1, others = rows() - 1;
+    return reach < others ? reach : others;
+  }
   constexpr size_t ring_size() const { return size_t(ring_rows()) * row_size(); }
-  constexpr bool one_image() const { return batch_ == 1; }
-  constexpr geometry::Window<int32_t> rows_of(int32_t output) const {
-    return axes_.window(0, output);
-  }
-  // Row `output` of the outputs, from rows of the input that row_of(r) finds.
-  template <class RowOf>
-  void pool_row_of(const RowOf& row_of, int32_t output, T* y) const {
-    for (int32_t image = 0; image < images(); ++image) {
-      const int32_t from = image * axes_.cell_step[0];
-      const auto line_of = [&](int32_t r) { return row_of(r) + from; };
-      pool_row<Rank == 1 ? 1 : Rank - 1>(line_of, output, y + image * axes_.output_step[0],
-                                         detail::NoMask{});
-    }
-  }
 
  private:
+  friend class Stream<op, T, Rank>;
+
   struct Given {
     int32_t kernel = 0, stride = -1, dilation = 1, pad_lo = 0, pad_hi = 0, cells = 0;
   };
+
+  // Whole numbers of any type; those beyond int32_t, which make no layer, become its ends.
+  template <class N>
+  static constexpr int32_t clipped(N n) {
+    static_assert(static_cast<N>(0.5) == N{0}, "sizes are whole numbers");
+    if constexpr (static_cast<N>(-1) < N{0}) {
+      if (n < N{0})
+        return n < N{-0x7FFFFFFF} && sizeof(N) > 4 ? INT32_MIN : static_cast<int32_t>(n);
+    }
+    return static_cast<uint64_t>(n) > INT32_MAX ? INT32_MAX : static_cast<int32_t>(n);
+  }
 
   template <class Field, class Value>
   constexpr Layer with(Field field, Value value) const {
@@ -258,7 +268,7 @@ class Layer {
   template <class... N>
   constexpr Layer with_each(int32_t Given::* field, N... n) const {
     static_assert(sizeof...(N) == 1 || sizeof...(N) == Rank, "one number, or one an axis");
-    const int32_t numbers[] = {static_cast<int32_t>(n)...};
+    const int32_t numbers[] = {clipped(n)...};
     Layer changed = *this;
     for (int a = 0; a < Rank; ++a) {
       changed.given_[a].*field = numbers[sizeof...(N) == 1 ? 0 : a];
@@ -297,12 +307,21 @@ class Layer {
           geometry::make_windowed(given.cells, kernel, given.stride < 0 ? kernel : given.stride,
                                   given.dilation, given.pad_lo, given.pad_hi, rounding_, padding_);
       if (made.fault != geometry::Fault::none) return error_of(made.fault);
-      axes_.axis[a] = made.axis;
+      axes_.axis[a] = tamed(made.axis);
       int32_t output = 0;
-      if (!pads_are_taps && made.axis.has_empty_window(&output)) return Error::empty_window;
+      if (!pads_are_taps && axes_.axis[a].has_empty_window(&output)) return Error::empty_window;
     }
     error_axis_ = -1;
     return Error::none;
+  }
+
+  // One tap has no dilation and one output no stride: whatever was given, it is 1, so that no step
+  // is larger than a padded axis.
+  static constexpr detail::Axis tamed(detail::Axis axis) {
+    if (axis.window == 1) axis.dilation = 1;
+    if (axis.outputs == 1) axis.stride = 1;
+    geometry::detail::prepare_cover(&axis);
+    return axis;
   }
 
   // Numbers that would be ignored are refused.
@@ -314,8 +333,12 @@ class Layer {
 
   constexpr bool complete() {
     axes_.inner = channels_last_ ? channels_ : 1;
-    if (!geometry::checked_mul(batch_, channels_last_ ? 1 : channels_, &axes_.outer)) return false;
-    return axes_.complete() && axes_.taps() != 0;
+    // One image must fit even if there is none: rows have sizes, too.
+    axes_.outer = images();
+    if (!axes_.complete()) return false;
+    if (!geometry::checked_mul(batch_, images(), &axes_.outer) || !axes_.complete()) return false;
+    const int64_t mask = static_cast<int64_t>(axes_.output_size()) * axes_.mask_width();
+    return axes_.taps() != 0 && (kAverages || mask <= detail::Axes<Rank>::kMostElements);
   }
 
   static constexpr Error error_of(geometry::Fault fault) {
@@ -346,11 +369,11 @@ class Layer {
   // Buffers may be larger than needed: what counts is the part that is used.
   Error check(Span<const T> in, size_t in_size, Span<const T> out, size_t out_size) const {
     if (error_ != Error::none) return error_;
-    if ((in.data == nullptr && in_size > 0) || (out.data == nullptr && out_size > 0)) {
+    if ((in.data() == nullptr && in_size > 0) || (out.data() == nullptr && out_size > 0)) {
       return Error::null_buffer;
     }
-    if (in.size < in_size) return Error::input_too_small;
-    if (out.size < out_size) return Error::output_too_small;
+    if (in.size() < in_size) return Error::input_too_small;
+    if (out.size() < out_size) return Error::output_too_small;
     return detail::overlap(in.first(in_size), out.first(out_size)) ? Error::overlap : Error::none;
   }
   Error check_backward(Span<const T> gy, Span<const T> gx) const {
@@ -358,12 +381,27 @@ class Layer {
     return error == Error::none && clamps() ? Error::clamped : error;
   }
   Error check_mask(Span<const uint8_t> mask) const {
-    if (mask.size != mask_bytes()) return Error::mask_size;
-    return mask.data == nullptr && mask.size > 0 ? Error::null_buffer : Error::none;
+    if (mask.size() != mask_bytes()) return Error::mask_size;
+    return mask.data() == nullptr && mask.size() > 0 ? Error::null_buffer : Error::none;
+  }
+
+  constexpr bool one_image() const { return batch_ == 1; }
+  constexpr geometry::Window<int32_t> rows_of(int32_t output) const {
+    return axes_.window(0, output);
+  }
+  // Row `output` of the outputs, from rows of the input that row_of(r) finds.
+  template <class RowOf>
+  void pool_row_of(const RowOf& row_of, int32_t output, T* y) const {
+    for (int32_t image = 0; image < images() && channels_ > 0; ++image) {
+      const int32_t from = image * axes_.cell_step[0];
+      const auto line_of = [&](int32_t r) { return row_of(r) + from; };
+      pool_row<Rank == 1 ? 1 : Rank - 1>(line_of, output, y + image * axes_.output_step[0],
+                                         detail::NoMask{});
+    }
   }
 
   void clear(Span<T> gx) const {
-    for (size_t i = 0; i < input_size(); ++i) gx.data[i] = 0;
+    for (size_t i = input_size(); i > 0; --i) gx[i - 1] = 0;
   }
 
   // Output `output` of axis 0 (all of the only axis, if kLead is 0).

@@ -23,7 +23,8 @@ struct Pool2D : Layer<op, T, 2> {
       : Layer<op, T, 2>(Layer<op, T, 2>({kernel_h, kernel_w}).stride(stride_h, stride_w)) {}
 };
 
-// From (channels, sizes…) to (channels, 1, …), or to (channels) if keepdims is false.
+// From (channels, sizes…) to (channels, 1, …), or to (channels) if keepdims is false. Of signals:
+// GlobalAvgPool<float, 1>().
 template <Op op, class T, int Rank>
 struct GlobalPool : Layer<op, T, Rank> {
   constexpr explicit GlobalPool(bool keepdims = true)
@@ -73,6 +74,12 @@ struct GlobalMaxPool : detail::GlobalPool<Op::max, T, Rank> {
   using detail::GlobalPool<Op::max, T, Rank>::GlobalPool;
 };
 GlobalMaxPool(bool = true) -> GlobalMaxPool<float, 2>;
+
+template <class T = float, int Rank = 2>
+struct GlobalMinPool : detail::GlobalPool<Op::min, T, Rank> {
+  using detail::GlobalPool<Op::min, T, Rank>::GlobalPool;
+};
+GlobalMinPool(bool = true) -> GlobalMinPool<float, 2>;
 
 template <class T = float, int Rank = 2>
 struct GlobalAvgPool : detail::GlobalPool<Op::avg, T, Rank> {

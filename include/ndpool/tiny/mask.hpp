@@ -10,7 +10,7 @@ namespace ndpool::tiny::detail {
 
 struct NoMask {
   static constexpr bool last = false;
-  void put(ptrdiff_t, uint32_t) const {}
+  void put(int32_t, uint32_t) const {}
   NoMask from(int32_t) const { return {}; }
 };
 
@@ -20,7 +20,7 @@ struct MaskWriter {
   int32_t width;
   bool last;
 
-  void put(ptrdiff_t entry, uint32_t tap) const {
+  void put(int32_t entry, uint32_t tap) const {
     uint8_t* at = first + entry * width;
     const uint16_t two = static_cast<uint16_t>(tap);
     if (width == 1) {

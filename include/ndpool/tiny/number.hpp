@@ -73,7 +73,7 @@ constexpr int32_t rounded(Wide sum, int32_t divisor, int32_t low, int32_t high) 
   return size >= static_cast<Unsigned>(high) ? high : static_cast<int32_t>(size);
 }
 
-// Sums of 8-bit integers fit 32 bits up to kMaxTaps taps.
+// `Wide` holds the sum of up to kTaps cells.
 template <class T, int32_t kLow, int32_t kHigh, class Wide, int32_t kTaps>
 struct Integer {
   using Sum = PlainSum<Wide>;
