@@ -1,9 +1,9 @@
 // ndpool against the limit of memory, from problem lines: `make bench-quick`, or with lines of your
 // own:
 //   quick 'max f32 32x64x112x112 w2x2'
-// For each line: forward (and, for max and min, with compact argmax; for floats, the VJP), and
-// beside it the limit of the same bytes, measured in the same run. One thread unless
-// NDPOOL_NUM_THREADS says else.
+// For each line: forward (and, for max and min, with compact argmax; for floats, the VJP, of max
+// and min from the argmax), and beside it the limit of the same bytes, measured in the same run.
+// Then what a call on a tiny array and a plan cost. One thread unless NDPOOL_NUM_THREADS says else.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -69,7 +69,7 @@ struct Problem {
   }
 };
 
-enum class Work { forward, argmax, vjp };
+enum class Work { forward, argmax, vjp, vjp_argmax };
 
 void run(benchmark::State& state, const std::string& line, Work work) {
   const Problem p(line);
@@ -78,12 +78,19 @@ void run(benchmark::State& state, const std::string& line, Work work) {
   const ndpool_const_array x{p.x->data(), nullptr}, g{p.g->data(), nullptr};
   const ndpool_array y{p.y->data(), nullptr}, dx{p.dx->data(), nullptr}, none{nullptr, nullptr};
   const ndpool_array argmax{p.argmax->data(), nullptr};
+  const ndpool_const_array winners{p.argmax->data(), nullptr};
   ndpool_error error{};
+  const auto forward = [&](const ndpool_array& with) {
+    return ndpool_forward(p.plan, x, y, with, none, &exec, &error);
+  };
+  if (work == Work::vjp_argmax && forward(argmax) != NDPOOL_OK) {
+    return state.SkipWithError(error.message);
+  }
   for (auto _ : state) {
-    const int32_t code = work == Work::vjp
-                             ? ndpool_vjp(p.plan, x, g, dx, &exec, &error)
-                             : ndpool_forward(p.plan, x, y, work == Work::argmax ? argmax : none,
-                                              none, &exec, &error);
+    const int32_t code = work == Work::vjp ? ndpool_vjp(p.plan, x, g, dx, &exec, &error)
+                         : work == Work::vjp_argmax
+                             ? ndpool_vjp_argmax(p.plan, winners, g, dx, &exec, &error)
+                             : forward(work == Work::argmax ? argmax : none);
     if (code != NDPOOL_OK) return state.SkipWithError(error.message);
   }
 }
@@ -91,12 +98,16 @@ void run(benchmark::State& state, const std::string& line, Work work) {
 // The bytes that the work cannot avoid: read, then written.
 void limit(benchmark::State& state, const std::string& line, Work work, bool streaming) {
   const Problem p(line);
-  const Memory& from = work == Work::vjp ? *p.g : *p.x;
-  const Memory& to = work == Work::vjp ? *p.dx : *p.y;
+  const bool back = work == Work::vjp || work == Work::vjp_argmax;
+  const Memory& from = back ? *p.g : *p.x;
+  const Memory& to = back ? *p.dx : *p.y;
   for (auto _ : state) {
     touch_once(from.data(), from.size(), to.data(), to.size(), streaming);
     if (work == Work::argmax) {
       touch_once(from.data(), 0, p.argmax->data(), p.argmax->size(), streaming);
+    }
+    if (work == Work::vjp_argmax) {
+      touch_once(p.argmax->data(), p.argmax->size(), to.data(), 0, streaming);
     }
     benchmark::ClobberMemory();
   }
@@ -106,13 +117,15 @@ void add(const std::string& line) {
   const Problem p(line);
   const bool extreme = line.rfind("max", 0) == 0 || line.rfind("min", 0) == 0;
   const int32_t type = ndpool_plan_input_type(p.plan);
+  const bool real = type >= NDPOOL_F16 && type <= NDPOOL_F64;
   const struct {
     Work work;
     const char* name;
     bool wanted;
   } works[] = {{Work::forward, "", true},
                {Work::argmax, " +argmax", extreme},
-               {Work::vjp, " vjp", type >= NDPOOL_F16 && type <= NDPOOL_F64}};
+               {Work::vjp, " vjp", !extreme && real},
+               {Work::vjp_argmax, " vjp", extreme && real}};
   for (const auto& w : works) {
     if (!w.wanted) continue;
     const auto name = [&](const char* what) { return line + w.name + " | " + what; };
@@ -126,6 +139,19 @@ void add(const std::string& line) {
   }
 }
 
+constexpr const char* kSmall = "max f32 1x1x8x8 w2x2";
+
+void call_small(benchmark::State& state) { run(state, kSmall, Work::forward); }
+
+void make_plan(benchmark::State& state) {
+  for (auto _ : state) {
+    ndpool_plan* plan = nullptr;
+    ndpool_error error{};
+    if (ndpool_plan_parse(kSmall, &plan, &error) != NDPOOL_OK) state.SkipWithError(error.message);
+    ndpool_plan_destroy(plan);
+  }
+}
+
 }  // namespace
 }  // namespace ndpool::bench
 
@@ -135,6 +161,9 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) ndpool::bench::add(argv[i]);
   } else {
     for (const char* line : ndpool::bench::kLines) ndpool::bench::add(line);
+    const std::string small = ndpool::bench::kSmall;
+    benchmark::RegisterBenchmark((small + " | one call").c_str(), ndpool::bench::call_small);
+    benchmark::RegisterBenchmark((small + " | plan from text").c_str(), ndpool::bench::make_plan);
   }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

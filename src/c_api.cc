@@ -4,6 +4,7 @@
 #include <string>
 
 #include "call.h"
+#include "direct.h"
 #include "ndpool/ndpool.h"
 #include "operations.h"
 #include "plan.h"
@@ -90,6 +91,19 @@ int32_t check_derivative(const Plan& plan, ndpool_error* error) {
 int32_t check_extreme(const Plan& plan, ndpool_error* error) {
   if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) return NDPOOL_OK;
   return fail(error, Message::not_max_or_min, -1, {}, ndpool::op_name(plan.op));
+}
+
+// A whole array in row-major order, aligned.
+bool is_plain(const Plan& plan, const ArrayArg& a) {
+  if (a.start || reinterpret_cast<uintptr_t>(a.data) % static_cast<uintptr_t>(a.element) != 0) {
+    return false;
+  }
+  int64_t row_major = a.element;
+  for (int axis = plan.rank - 1; axis >= 0 && a.strides; --axis) {
+    if (a.size[axis] != 1 && a.strides[axis] != row_major) return false;
+    row_major *= a.size[axis];
+  }
+  return true;
 }
 
 // Descriptions come from an _init function, which says how large they are.
@@ -257,6 +271,10 @@ int32_t ndpool_forward(const ndpool_plan* plan, ndpool_const_array x, ndpool_arr
     const ArrayArg ai = call.optional("index", index, boxes.y, NDPOOL_I64);
     if (int32_t code = call.check(error)) return code;
     if (call.nothing_to_do(boxes.y)) return NDPOOL_OK;
+    if (p.direct && !aa.data && !ai.data && is_plain(p, ax) && is_plain(p, ay)) {
+      ndpool::direct_forward(p, ax.data, ay.data);
+      return NDPOOL_OK;
+    }
     switch (p.op) {
       case NDPOOL_MAX:
       case NDPOOL_MIN:

@@ -58,6 +58,7 @@ void explain_axis(const Plan& plan, int i, std::string* text) {
 
 // The algorithm that a forward call of arrays in row-major order takes.
 std::string describe_forward(const Plan& plan) {
+  if (plan.direct) return "direct: window by window, because there are few";
   const std::string rows =
       "rows: across each pooled axis in turn, then along the last, two by two (bands are for equal "
       "windows of few taps, none of them empty)";

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "arena.h"
+#include "direct.h"
 #include "scratch.h"
 #include "status.h"
 
@@ -370,6 +371,8 @@ int32_t make_plan(const ndpool_desc& desc, std::unique_ptr<Plan>* result, ndpool
     return fail(error, Message::unknown_target, -1, {}, desc.target ? desc.target : "any");
   }
   plan->sum_lane = choose_sum_lane(*plan);
+  plan->direct =
+      !desc.target && plan->algorithm == NDPOOL_ALGORITHM_AUTOMATIC && can_go_direct(*plan);
   if (int32_t code = plan_sums(desc, plan.get(), error)) return code;
   *result = std::move(plan);
   return NDPOOL_OK;

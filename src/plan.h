@@ -37,6 +37,7 @@ struct Plan {
   const Kernels* kernels = nullptr;
   int algorithm = NDPOOL_ALGORITHM_AUTOMATIC;
   Lane sum_lane = Lane::f32;  // of avg
+  bool direct = false;        // so small that windows are pooled one by one
 
   // Smooth max of up to 32 bits, no mean: the sums of its windows in f64, and the scratch that one
   // thread needs for them or for going tap by tap. all_full: no window holds a pad.

@@ -55,6 +55,25 @@ int64_t most_outputs(const Axis& axis, int64_t cells) {
   return std::min(axis.outputs, reach);
 }
 
+// Calls visit(place, elements before it) for each place of the axes before the last three of a box,
+// in row-major order.
+template <class Visit>
+void each_piece(int rank, const SmoothBox& box, Visit visit) {
+  const int lead = std::max(0, rank - 3);
+  int64_t piece = 1, at[kMaxAxes];
+  for (int axis = lead; axis < rank; ++axis) piece *= box.size[axis];
+  std::copy(box.start, box.start + rank, at);
+  for (int64_t done = 0;; done += piece) {
+    visit(at, done);
+    int axis = lead - 1;
+    for (; axis >= 0; --axis) {
+      if (++at[axis] < box.start[axis] + box.size[axis]) break;
+      at[axis] = box.start[axis];
+    }
+    if (axis < 0) return;
+  }
+}
+
 // An array of a call, with its strides spelt out, and rows of a box of it as f64.
 class SmoothArray {
  public:
@@ -71,42 +90,16 @@ class SmoothArray {
     return {address(box.start), stride_, box.size, box.start, arg_.element};
   }
 
-  // Calls move(shape, address, elements before) for pieces of the box in row-major order.
-  template <class Move>
-  void each_piece(const SmoothBox& box, Move move) const {
-    const int lead = std::max(0, rank_ - 3);
+  // The last three axes of a box of the array.
+  Strided shape_of(const SmoothBox& box) const {
     const auto on = [&](int from_last) { return rank_ - from_last; };
     Strided shape;
     shape.inner = box.size[on(1)];
     shape.inner_stride = stride_[on(1)];
     if (rank_ >= 2) shape.positions = box.size[on(2)], shape.position_stride = stride_[on(2)];
     if (rank_ >= 3) shape.rows = box.size[on(3)], shape.row_stride = stride_[on(3)];
-    const int64_t piece = shape.rows * shape.positions * shape.inner;
-    int64_t at[kMaxAxes];
-    std::copy(box.start, box.start + rank_, at);
-    for (int64_t done = 0;; done += piece) {
-      move(shape, address(at), done);
-      int axis = lead - 1;
-      for (; axis >= 0; --axis) {
-        if (++at[axis] < box.start[axis] + box.size[axis]) break;
-        at[axis] = box.start[axis];
-      }
-      if (axis < 0) return;
-    }
+    return shape;
   }
-
-  void load(const SmoothBox& box, LoadFn get, double* to) const {
-    each_piece(box, [&](const Strided& shape, const char* from, int64_t done) {
-      get(shape, from, to + done);
-    });
-  }
-  void store(const SmoothBox& box, StoreFn put, const double* from) const {
-    each_piece(box, [&](const Strided& shape, char* to, int64_t done) {
-      put(shape, from + done, shape.positions * shape.inner, to);
-    });
-  }
-
- private:
   char* address(const int64_t* at) const {
     char* to = arg_.data;
     for (int axis = 0; axis < rank_; ++axis) {
@@ -115,6 +108,19 @@ class SmoothArray {
     return to;
   }
 
+  void load(const SmoothBox& box, LoadFn get, double* to) const {
+    const Strided shape = shape_of(box);
+    each_piece(rank_, box,
+               [&](const int64_t* at, int64_t done) { get(shape, address(at), to + done); });
+  }
+  void store(const SmoothBox& box, StoreFn put, const double* from) const {
+    const Strided shape = shape_of(box);
+    each_piece(rank_, box, [&](const int64_t* at, int64_t done) {
+      put(shape, from + done, shape.positions * shape.inner, address(at));
+    });
+  }
+
+ private:
   int rank_;
   ArrayArg arg_;
   int64_t stride_[kMaxAxes];
@@ -128,7 +134,7 @@ class SmoothTasks {
     const auto reach = [&](int axis, int i, int64_t n) {
       if (!is_pooled[axis]) return n;
       if (forward) return most_cells(plan.axes[i], n);
-      return std::max(n, most_cells(plan.axes[i], most_outputs(plan.axes[i], n)));
+      return most_cells(plan.axes[i], most_outputs(plan.axes[i], n));
     };
     for (int axis = 0, i = 0; axis < plan.rank; ++axis) {
       const int64_t begin = target.start ? target.start[axis] : 0;
@@ -208,7 +214,7 @@ class SmoothWorker {
   SmoothWorker(const Plan& plan, const SmoothTasks& tasks, bool forward, Arena* arena)
       : plan_(plan), real_(*plan.kernels->real) {
     const int64_t outputs = tasks.outputs(forward);
-    cells = arena->take<double>(tasks.cells());
+    cells = arena->take<double>(std::max(tasks.cells(), tasks.elements()));
     sums = arena->take<double>(outputs);
     other = arena->take<double>(std::max(outputs, tasks.elements()));
     again = arena->take(tasks.elements(), type_size(plan.type));
@@ -428,7 +434,7 @@ class SmoothVjpJob : public Job {
 
  private:
   void run(SmoothWorker* worker, const SmoothBox& target) const {
-    const SmoothBox outputs = reached(target), cells = hull(worker->reach(outputs), target);
+    const SmoothBox outputs = reached(target), cells = worker->reach(outputs);
     const int64_t n = target.elements(plan_.rank), m = outputs.elements(plan_.rank);
     double* gradient = worker->other;
     if (m == 0) {
@@ -451,18 +457,30 @@ class SmoothVjpJob : public Job {
     dx_.store(target, worker->store(), gradient);
   }
 
-  // gradient *= exp(beta*x); false if some became NaN.
+  // gradient *= exp(beta*x); false if some became NaN. Cells that no window reaches have gradient
+  // 0, and a tile of x need not hold them.
   bool multiply(const SmoothWorker& worker, const SmoothBox& cells, const SmoothBox& target,
                 double* gradient) const {
-    const SmoothArray all(plan_.rank, cells.array(worker.cells, sizeof(double)));
+    SmoothBox both;
+    for (int axis = 0; axis < plan_.rank; ++axis) {
+      const Range a = cells.on(axis), b = target.on(axis);
+      both.set(axis, {std::max(a.begin, b.begin), std::min(a.end, b.end)});
+      if (both.size[axis] <= 0) return true;
+    }
+    const SmoothArray from(plan_.rank, cells.array(worker.cells, sizeof(double)));
+    const SmoothArray to(plan_.rank, target.array(gradient, sizeof(double)));
+    const Strided f = from.shape_of(both), t = to.shape_of(both);
     bool complete = true;
-    all.each_piece(target, [&](const Strided& shape, char* at, int64_t done) {
-      for (int64_t r = 0; r < shape.rows; ++r) {
-        for (int64_t p = 0; p < shape.positions; ++p) {
-          const char* from = at + r * shape.row_stride + p * shape.position_stride;
-          double* row = gradient + done + (r * shape.positions + p) * shape.inner;
+    each_piece(plan_.rank, both, [&](const int64_t* at, int64_t) {
+      const char* exponentials = from.address(at);
+      char* gradients = to.address(at);
+      for (int64_t r = 0; r < f.rows; ++r) {
+        for (int64_t p = 0; p < f.positions; ++p) {
           complete &= plan_.kernels->real->smooth_products(
-              shape.inner, reinterpret_cast<const double*>(from), row);
+              f.inner,
+              reinterpret_cast<const double*>(exponentials + r * f.row_stride +
+                                              p * f.position_stride),
+              reinterpret_cast<double*>(gradients + r * t.row_stride + p * t.position_stride));
         }
       }
     });
@@ -476,17 +494,6 @@ class SmoothVjpJob : public Job {
       Range range = pooled ? outputs_of(plan_.axes[i++], target.on(axis)) : target.on(axis);
       if (range.size() < 0) range.end = range.begin;
       box.set(axis, range);
-    }
-    return box;
-  }
-
-  SmoothBox hull(const SmoothBox& a, const SmoothBox& b) const {
-    SmoothBox box;
-    for (int axis = 0; axis < plan_.rank; ++axis) {
-      const Range one = a.on(axis), other = b.on(axis);
-      const bool empty = one.size() <= 0;
-      box.set(axis, {empty ? other.begin : std::min(one.begin, other.begin),
-                     empty ? other.end : std::max(one.end, other.end)});
     }
     return box;
   }

@@ -182,8 +182,10 @@ int32_t fail(ndpool_error* error, Message message, int axis, std::initializer_li
 
 int32_t succeed(ndpool_error* error) {
   if (error) {
-    std::memset(error, 0, sizeof *error);
+    error->code = NDPOOL_OK;
     error->axis = -1;
+    for (int64_t& number : error->numbers) number = 0;
+    error->message[0] = 0;
   }
   return NDPOOL_OK;
 }
