@@ -45,13 +45,15 @@ struct SmoothBox {
 // The most cells that `outputs` neighbouring windows of an axis reach, and the most outputs that
 // reach into `cells` neighbouring cells.
 int64_t most_cells(const Axis& axis, int64_t outputs) {
-  const int64_t reach = axis.adaptive ? geometry::ceil_div(outputs * axis.cells, axis.outputs) + 2
-                                      : (outputs - 1) * axis.stride + axis.extent();
+  const int64_t reach = axis.adaptive
+                            ? geometry::mul_div(outputs, axis.cells, axis.outputs).quotient + 3
+                            : (outputs - 1) * axis.stride + axis.extent();
   return std::min(axis.cells, reach);
 }
 int64_t most_outputs(const Axis& axis, int64_t cells) {
-  const int64_t reach = axis.adaptive ? geometry::ceil_div(cells * axis.outputs, axis.cells) + 2
-                                      : (cells - 1 + axis.extent() - 1) / axis.stride + 1;
+  const int64_t reach = axis.adaptive
+                            ? geometry::mul_div(cells, axis.outputs, axis.cells).quotient + 3
+                            : (cells - 1 + axis.extent() - 1) / axis.stride + 1;
   return std::min(axis.outputs, reach);
 }
 
@@ -131,27 +133,31 @@ class SmoothTasks {
  public:
   SmoothTasks(const Plan& plan, const ArrayArg& target, bool forward) : plan_(plan) {
     const bool* is_pooled = plan.is_pooled.get();
+    // Of n elements of the target, the outputs and the cells that they need: the most of any.
     const auto reach = [&](int axis, int i, int64_t n) {
       if (!is_pooled[axis]) return n;
-      if (forward) return most_cells(plan.axes[i], n);
-      return most_cells(plan.axes[i], most_outputs(plan.axes[i], n));
+      const int64_t outputs = forward ? n : most_outputs(plan.axes[i], n);
+      return std::max({n, outputs, most_cells(plan.axes[i], outputs)});
     };
     for (int axis = 0, i = 0; axis < plan.rank; ++axis) {
       const int64_t begin = target.start ? target.start[axis] : 0;
       whole_.set(axis, {begin, begin + target.size[axis]});
       step_[axis] = 1;
-      cells_ *= reach(axis, i, 1);
-      possible_ = possible_ && cells_ <= kBoxCells;
+      const int64_t least = reach(axis, i, 1);
+      if (least > kBoxCells / elements_) {
+        possible_ = false;
+        return;
+      }
+      elements_ *= least;
       i += is_pooled[axis];
     }
-    if (!possible_) return;
     int pooled = plan.pooled;
     for (int axis = plan.rank - 1; axis >= 0; --axis) {
       pooled -= is_pooled[axis];
       int64_t most = whole_.size[axis];
       if (!is_pooled[axis] && pooled > 0) most = std::min(most, kBoxInner);
-      const int64_t others = cells_ / reach(axis, pooled, 1);
-      const auto fits = [&](int64_t n) { return reach(axis, pooled, n) * others <= kBoxCells; };
+      const int64_t others = elements_ / reach(axis, pooled, 1);
+      const auto fits = [&](int64_t n) { return reach(axis, pooled, n) <= kBoxCells / others; };
       int64_t low = 1, high = std::max<int64_t>(1, most);
       while (low < high) {  // the largest that fits
         const int64_t middle = low + (high - low + 1) / 2;
@@ -162,31 +168,16 @@ class SmoothTasks {
         }
       }
       step_[axis] = low;
-      cells_ = others * reach(axis, pooled, low);
+      elements_ = others * reach(axis, pooled, low);
       total_ *= (whole_.size[axis] + low - 1) / low;
     }
   }
 
   bool possible() const { return possible_; }
   int64_t total() const { return total_; }
-  int64_t grain() const { return std::max<int64_t>(1, 8192 / cells_); }
-  int64_t cells() const { return cells_; }  // of x, at most
-
-  // The most elements of a box of the target and of the outputs that it needs.
-  int64_t elements() const {
-    int64_t n = 1;
-    for (int axis = 0; axis < plan_.rank; ++axis) n *= step_[axis];
-    return n;
-  }
-  int64_t outputs(bool forward) const {
-    if (forward) return elements();
-    int64_t n = 1;
-    for (int axis = 0, i = 0; axis < plan_.rank; ++axis) {
-      n *= plan_.is_pooled[static_cast<size_t>(axis)] ? most_outputs(plan_.axes[i++], step_[axis])
-                                                      : step_[axis];
-    }
-    return n;
-  }
+  int64_t grain() const { return std::max<int64_t>(1, 8192 / elements_); }
+  // The most elements of a box of the target, of the outputs and of the cells that it needs.
+  int64_t elements() const { return elements_; }
 
   SmoothBox at(int64_t task) const {
     SmoothBox box;
@@ -204,21 +195,21 @@ class SmoothTasks {
   const Plan& plan_;
   SmoothBox whole_;
   int64_t step_[kMaxAxes];
-  int64_t cells_ = 1, total_ = 1;
+  int64_t elements_ = 1, total_ = 1;
   bool possible_ = true;
 };
 
 // Scratch and steps that the way forward and the way back share.
 class SmoothWorker {
  public:
-  SmoothWorker(const Plan& plan, const SmoothTasks& tasks, bool forward, Arena* arena)
+  SmoothWorker(const Plan& plan, const SmoothTasks& tasks, Arena* arena)
       : plan_(plan), real_(*plan.kernels->real) {
-    const int64_t outputs = tasks.outputs(forward);
-    cells = arena->take<double>(std::max(tasks.cells(), tasks.elements()));
-    sums = arena->take<double>(outputs);
-    other = arena->take<double>(std::max(outputs, tasks.elements()));
+    cells = arena->take<double>(tasks.elements());
+    sums = arena->take<double>(tasks.elements());
+    other = arena->take<double>(tasks.elements());
     again = arena->take(tasks.elements(), type_size(plan.type));
-    lasts_ = arena->take<double>(2 * outputs);
+    const int64_t last = plan.output_shape.back();
+    lasts_ = arena->take<double>(2 * std::min(last, tasks.elements()));
     exec_.scratch_bytes = plan.sums_scratch;
     exec_.scratch = arena->take<char>(static_cast<int64_t>(plan.sums_scratch));
   }
@@ -347,10 +338,10 @@ class SmoothJob : public Job {
   const SmoothTasks& tasks() const { return tasks_; }
 
   void work(Arena* arena, TaskQueue* queue) const override {
-    SmoothWorker worker(plan_, tasks_, true, arena);
+    SmoothWorker worker(plan_, tasks_, arena);
     Tangents tangents{};
     if (with_dy_) {
-      tangents.cells = arena->take<double>(tasks_.cells());
+      tangents.cells = arena->take<double>(tasks_.elements());
       tangents.sums = arena->take<double>(tasks_.elements());
       tangents.again = arena->take(tasks_.elements(), type_size(plan_.type));
     }
@@ -425,7 +416,7 @@ class SmoothVjpJob : public Job {
   const SmoothTasks& tasks() const { return tasks_; }
 
   void work(Arena* arena, TaskQueue* queue) const override {
-    SmoothWorker worker(plan_, tasks_, false, arena);
+    SmoothWorker worker(plan_, tasks_, arena);
     if (!queue) return;
     for (Range range; queue->take(&range);) {
       for (int64_t i = range.begin; i < range.end; ++i) run(&worker, tasks_.at(i));

@@ -180,4 +180,14 @@ TEST(Limits, SecondOrderProductsThatAreZeroAreNotNaN) {
   }
 }
 
+TEST(Limits, SmoothMaxPlansHugeAxesAndPaddingWithLittleScratch) {
+  for (const char* line :
+       {"smooth f32 288230376151711744 a1125899906842623", "smooth f32 4 w1048576 s1 p1048576",
+        "smooth f32 288230376151711744 w1 s144115188075855872"}) {
+    const PlanPointer plan = parse(line);
+    ASSERT_NE(plan, nullptr);
+    EXPECT_LT(ndpool_plan_scratch_bytes(plan.get(), 1), size_t{4} << 20) << line;
+  }
+}
+
 }  // namespace
