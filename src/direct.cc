@@ -34,7 +34,7 @@ T best_of(const T* plane, int64_t width, const Place& rows, const Place& lanes) 
     for (int64_t i = 0; i < lanes.cells; ++i) {
       const T value = row[i * lanes.step];
       const bool stays = kMax ? best >= value : best <= value;
-      best = stays | (best != best) ? best : value;
+      best = (stays | (best != best)) ? best : value;
     }
   }
   return best;

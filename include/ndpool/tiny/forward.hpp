@@ -67,7 +67,7 @@ void lay(Run run, bool is_first, const T* x, T* y, uint32_t tap, const Mask& mas
     } else {
       do {
         const T value = x[at];
-        if (beats<op>(value, *y, mask.last)) {
+        if (beats<op>(value, *y, mask.last())) {
           *y = value;
           mask.put(static_cast<int32_t>(y - first), tap);
         }

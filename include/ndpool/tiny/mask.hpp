@@ -9,7 +9,7 @@
 namespace ndpool::tiny::detail {
 
 struct NoMask {
-  static constexpr bool last = false;
+  static constexpr bool last() { return false; }
   void put(int32_t, uint32_t) const {}
   NoMask from(int32_t) const { return {}; }
 };
@@ -18,8 +18,9 @@ struct NoMask {
 struct MaskWriter {
   uint8_t* first;
   int32_t width;
-  bool last;
+  bool names_last;  // of equal winners
 
+  bool last() const { return names_last; }
   void put(int32_t entry, uint32_t tap) const {
     uint8_t* at = first + entry * width;
     const uint16_t two = static_cast<uint16_t>(tap);
@@ -31,7 +32,7 @@ struct MaskWriter {
       __builtin_memcpy(at, &tap, 4);
     }
   }
-  MaskWriter from(int32_t entry) const { return {first + entry * width, width, last}; }
+  MaskWriter from(int32_t entry) const { return {first + entry * width, width, names_last}; }
 };
 
 struct MaskReader {
