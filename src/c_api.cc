@@ -272,6 +272,9 @@ int32_t ndpool_forward(const ndpool_plan* plan, ndpool_const_array x, ndpool_arr
     if (int32_t code = call.check(error)) return code;
     if (call.nothing_to_do(boxes.y)) return NDPOOL_OK;
     if (p.direct && !aa.data && !ai.data && is_plain(p, ax) && is_plain(p, ay)) {
+      if (call.exec.cancelled && call.exec.cancelled(call.exec.cancelled_context) != 0) {
+        return fail(error, Message::cancelled);
+      }
       ndpool::direct_forward(p, ax.data, ay.data);
       return NDPOOL_OK;
     }

@@ -6,6 +6,7 @@
 #include "band_job.h"
 #include "operations.h"
 #include "reductions.h"
+#include "scatter.h"
 #include "spread.h"
 #include "window_ops.h"
 
@@ -93,7 +94,10 @@ size_t band_bytes(const Plan& plan) {
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));
     bind({y, argmax, x}, 2);
-    if (derivatives) count(SpreadJob(plan, space, bound[0], bound[1], bound[2]));
+    if (derivatives) {
+      count(SpreadJob(plan, space, bound[0], bound[1], bound[2]));
+      count(ScatterJob(plan, space, bound[0], bound[1], bound[2]));
+    }
   }
   return bytes;
 }

@@ -12,6 +12,7 @@
 #include "operations.h"
 #include "reductions.h"
 #include "rows.h"
+#include "scatter.h"
 #include "spread.h"
 #include "status.h"
 #include "winner.h"
@@ -222,6 +223,10 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
   Bound bound[3];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 3, 2, &space, bound);
   if (int32_t code = check_argmax(plan, space, bound[1], argmax, exec, error)) return code;
+  const ScatterJob scatter(plan, space, bound[0], bound[1], bound[2]);
+  if (scatter.possible() && fits_scratch(scatter, exec)) {
+    return run_job(scatter, scatter.planes(), scatter.grain(), exec, error);
+  }
   const SpreadJob spread(plan, space, bound[0], bound[1], bound[2]);
   if (spread.possible() && fits_scratch(spread, exec)) {
     return run_job(spread, spread.tasks().total(), spread.tasks().grain(), exec, error);

@@ -1,0 +1,129 @@
+#include "scatter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "contiguous.h"
+#include "machine.h"
+
+namespace ndpool {
+namespace {
+
+constexpr int64_t kMostPlaneBytes = 256 * 1024;
+
+// Whether the planes of an array are whole, of these sizes, and without gaps.
+template <class SizeOf>
+bool has_plain_planes(const Space& space, const Bound& array, SizeOf size_of) {
+  if (!rows_in_lanes(space, array)) return false;
+  int64_t step = array.element;
+  for (int i = space.pooled - 1; i >= 0; --i) {
+    const int64_t size = size_of(i);
+    if (array.box[i].begin != 0 || array.box[i].size() != size) return false;
+    if (size > 1 && array.pooled[i] != step) return false;
+    step *= size;
+  }
+  return true;
+}
+
+// Where the first tap of a window lies.
+int64_t start_of(const Axis& axis, int64_t output) {
+  return axis.adaptive ? axis.window_of(output).first : output * axis.stride - axis.pad_lo;
+}
+
+}  // namespace
+
+ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, const Bound& argmax,
+                       const Bound& dx)
+    : plan_(plan), space_(space), g_(g), argmax_(argmax), dx_(dx), last_(space.pooled - 1) {
+  const bool real = plan.type == NDPOOL_F32 || plan.type == NDPOOL_F64;
+  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || !real || space.inner != 1 ||
+      plan.argmax_type != NDPOOL_U8 || plan.has_empty_windows) {
+    return;
+  }
+  const auto outputs = [&](int i) { return plan.axes[i].outputs; };
+  const auto cells = [&](int i) { return plan.axes[i].cells; };
+  if (!has_plain_planes(space, g, outputs) || !has_plain_planes(space, argmax, outputs) ||
+      !has_plain_planes(space, dx, cells)) {
+    return;
+  }
+  for (int i = last_; i >= 0; --i) {
+    cell_step_[i] = cells_;
+    if (plan.axes[i].cells > kMostPlaneBytes / dx.element / cells_) return;
+    cells_ *= plan.axes[i].cells;
+  }
+  for (int64_t tap = 0; tap < plan.box_taps; ++tap) {
+    int64_t place = 0;
+    for (int i = 0; i <= last_; ++i) {
+      const int64_t own = tap / static_cast<int64_t>(plan.tap_weight[i]) % plan.axes[i].window;
+      place += own * (plan.axes[i].adaptive ? 1 : plan.axes[i].dilation) * cell_step_[i];
+    }
+    tap_place_[tap] = place;
+  }
+  const size_t bytes = static_cast<size_t>(elements_of(space, dx) * dx.element);
+  streaming_ = bytes >= streaming_bytes();
+  // Where no cell lies in two windows, comparing (spread.h) writes each cell once, and wins on
+  // memory.
+  bool overlap = false;
+  for (int i = 0; i <= last_; ++i) {
+    const Axis& axis = plan.axes[i];
+    overlap = overlap || axis.adaptive || axis.stride < axis.extent();
+  }
+  possible_ = overlap || !streaming_;
+}
+
+int64_t ScatterJob::grain() const { return std::max<int64_t>(1, 16384 / cells_); }
+
+char* ScatterJob::plane_of(const Bound& array, int64_t plane) const {
+  return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
+}
+
+void ScatterJob::work(Arena* arena, TaskQueue* queue) const {
+  if (plan_.type == NDPOOL_F64) {
+    work_on<double>(arena, queue);
+  } else {
+    work_on<float>(arena, queue);
+  }
+}
+
+template <class T>
+void ScatterJob::work_on(Arena* arena, TaskQueue* queue) const {
+  const Axis& along = plan_.axes[last_];
+  auto* places = arena->take<int64_t>(along.outputs);
+  T* staged = streaming_ ? arena->take<T>(cells_) : nullptr;
+  if (!queue) return;
+  for (int64_t o = 0; o < along.outputs; ++o) places[o] = start_of(along, o);
+  const size_t bytes = static_cast<size_t>(cells_) * sizeof(T);
+  for (Range range; queue->take(&range);) {
+    for (int64_t plane = range.begin; plane < range.end; ++plane) {
+      char* to = plane_of(dx_, plane);
+      T* cells = streaming_ ? staged : reinterpret_cast<T*>(to);
+      std::memset(cells, 0, bytes);
+      send(places, reinterpret_cast<const T*>(plane_of(g_, plane)),
+           reinterpret_cast<const uint8_t*>(plane_of(argmax_, plane)), cells);
+      if (streaming_) plan_.kernels->move->stream(cells, to, bytes);
+    }
+  }
+  if (streaming_) plan_.kernels->move->flush();
+}
+
+// One plane, a row of outputs after the other.
+template <class T>
+void ScatterJob::send(const int64_t* places, const T* g, const uint8_t* taps, T* dx) const {
+  const int64_t outputs = plan_.axes[last_].outputs;
+  int64_t at[kMaxPooled]{};
+  for (;;) {
+    int64_t row = 0;
+    for (int i = 0; i < last_; ++i) row += start_of(plan_.axes[i], at[i]) * cell_step_[i];
+    for (int64_t o = 0; o < outputs; ++o) dx[row + places[o] + tap_place_[taps[o]]] += g[o];
+    g += outputs;
+    taps += outputs;
+    int level = last_ - 1;
+    for (; level >= 0; --level) {
+      if (++at[level] < plan_.axes[level].outputs) break;
+      at[level] = 0;
+    }
+    if (level < 0) return;
+  }
+}
+
+}  // namespace ndpool
