@@ -23,7 +23,9 @@ help: ## list the targets
 setup: ## install what is missing (Debian packages); nothing is called when nothing is missing
 	@tools/setup build lint python
 
-test: setup ## everything: lint, tests, tests under asan+ubsan, runner tests under tsan, Python's tests
+# Python's packages come while compilers work; if that fails, `make python` tries again and says why.
+test: setup | build ## everything: lint, tests, tests under asan+ubsan, runner tests under tsan, Python's tests
+	@tools/venv $(venv) python/requirements.txt >build/venv.log 2>&1 &
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory dev
 	@$(MAKE) --no-print-directory asan

@@ -13,10 +13,12 @@ endforeach()
 add_test(NAME header.ndpool.h.c11
          COMMAND ${CMAKE_C_COMPILER} ${syntax_only} -std=c11 -x c
                  -include ${CMAKE_CURRENT_SOURCE_DIR}/include/ndpool/ndpool.h /dev/null)
-add_test(NAME header.axis.hpp.cxx17_without_library
-         COMMAND ${CMAKE_CXX_COMPILER} ${syntax_only} -std=c++17 -ffreestanding -nostdinc++
-                 -fno-exceptions -fno-rtti -x c++
-                 -include ${CMAKE_CURRENT_SOURCE_DIR}/include/ndpool/axis.hpp /dev/null)
+foreach(header axis tiny)
+  add_test(NAME header.${header}.hpp.cxx17_without_library
+           COMMAND ${CMAKE_CXX_COMPILER} ${syntax_only} -std=c++17 -ffreestanding -nostdinc++
+                   -fno-exceptions -fno-rtti -x c++
+                   -include ${CMAKE_CURRENT_SOURCE_DIR}/include/ndpool/${header}.hpp /dev/null)
+endforeach()
 
 # tests/consumer is built as a user would build it, in each of the three ways.
 set(consumer ${CMAKE_CURRENT_SOURCE_DIR}/tests/consumer/run

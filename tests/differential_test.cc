@@ -114,8 +114,8 @@ TEST(Differential, LpAgreesWithinThePromisedError) { run<Real>({NDPOOL_LP}, 11, 
 
 TEST(Differential, SmoothMaxAndLpAgreeWithFiftyDigits) {
   Limits limits;
-  limits.elements = 60;
-  limits.work = 150;
+  limits.elements = 40;
+  limits.work = 90;
   limits.refused_percent = 0;
   run<Multiprecision>({NDPOOL_SMOOTH_MAX, NDPOOL_LP}, 2, 5, limits);
 }
