@@ -1,5 +1,5 @@
-# Each examples/NAME.cc or NAME.c (and examples/tiny/NAME.cc) is a program of its own, linked as a user would link it, and run as
-# a test.
+# Each examples/NAME.cc or NAME.c (and examples/tiny/NAME.cc) is a program of its own, linked as a user
+# would link it, and run as a test.
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cc examples/*.c examples/tiny/*.cc)
 foreach(source ${example_sources})
   cmake_path(GET source STEM name)

@@ -1,7 +1,7 @@
 # What users receive: headers that stand alone, and a package that other projects find.
 
-# Every public header compiles by itself; ndpool.h as C11; axis.hpp without any C++ library, because
-# micro-controller compilers may have none.
+# Every public header compiles by itself; ndpool.h as C11; axis.hpp and tiny.hpp without any C++
+# library, because micro-controller compilers may have none.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/ndpool/*.h include/ndpool/*.hpp)
 set(syntax_only -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I${CMAKE_CURRENT_SOURCE_DIR}/include)
 foreach(header ${headers})
