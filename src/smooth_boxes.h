@@ -1,0 +1,199 @@
+// What smooth.cc cuts a call into: boxes of the target by the axes of the array, with the outputs
+// and cells that they need, and the way of such boxes between arrays and f64 scratch.
+#ifndef NDPOOL_SRC_SMOOTH_BOXES_H_
+#define NDPOOL_SRC_SMOOTH_BOXES_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "layout.h"
+#include "line.h"
+#include "plan.h"
+
+namespace ndpool {
+
+// Cells of a box; larger boxes leave the second-level cache.
+inline constexpr int64_t kBoxCells = 24576;
+// Channels that come last are cut into pieces, to leave room for rows.
+inline constexpr int64_t kBoxInner = 64;
+
+// A box of an array by its axes, row-major without gaps.
+struct SmoothBox {
+  int64_t start[kMaxAxes], size[kMaxAxes];
+
+  int64_t elements(int rank) const {
+    int64_t n = 1;
+    for (int axis = 0; axis < rank; ++axis) n *= size[axis];
+    return n;
+  }
+  void set(int axis, Range range) {
+    start[axis] = range.begin;
+    size[axis] = range.size();
+  }
+  Range on(int axis) const { return {start[axis], start[axis] + size[axis]}; }
+  ArrayArg array(void* data, size_t element) const {
+    return {static_cast<char*>(data), nullptr, size, start, static_cast<int64_t>(element)};
+  }
+};
+
+// The most cells that `outputs` neighbouring windows of an axis reach, and the most outputs that
+// reach into `cells` neighbouring cells.
+inline int64_t most_cells(const Axis& axis, int64_t outputs) {
+  const int64_t reach = axis.adaptive
+                            ? geometry::mul_div(outputs, axis.cells, axis.outputs).quotient + 3
+                            : (outputs - 1) * axis.stride + axis.extent();
+  return std::min(axis.cells, reach);
+}
+inline int64_t most_outputs(const Axis& axis, int64_t cells) {
+  const int64_t reach = axis.adaptive
+                            ? geometry::mul_div(cells, axis.outputs, axis.cells).quotient + 3
+                            : (cells - 1 + axis.extent() - 1) / axis.stride + 1;
+  return std::min(axis.outputs, reach);
+}
+
+// Calls visit(place, elements before it) for each place of the axes before the last three of a box,
+// in row-major order.
+template <class Visit>
+void each_piece(int rank, const SmoothBox& box, Visit visit) {
+  const int lead = std::max(0, rank - 3);
+  int64_t piece = 1, at[kMaxAxes];
+  for (int axis = lead; axis < rank; ++axis) piece *= box.size[axis];
+  std::copy(box.start, box.start + rank, at);
+  for (int64_t done = 0;; done += piece) {
+    visit(at, done);
+    int axis = lead - 1;
+    for (; axis >= 0; --axis) {
+      if (++at[axis] < box.start[axis] + box.size[axis]) break;
+      at[axis] = box.start[axis];
+    }
+    if (axis < 0) return;
+  }
+}
+
+// An array of a call, with its strides spelt out, and rows of a box of it as f64.
+class SmoothArray {
+ public:
+  SmoothArray(int rank, const ArrayArg& a) : rank_(rank), arg_(a) {
+    int64_t row_major = a.element;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      stride_[axis] = a.strides ? a.strides[axis] : row_major;
+      row_major *= a.size[axis];
+    }
+  }
+
+  // The part of the array that a box covers, as an argument.
+  ArrayArg part(const SmoothBox& box) const {
+    return {address(box.start), stride_, box.size, box.start, arg_.element};
+  }
+
+  // The last three axes of a box of the array.
+  Strided shape_of(const SmoothBox& box) const {
+    const auto on = [&](int from_last) { return rank_ - from_last; };
+    Strided shape;
+    shape.inner = box.size[on(1)];
+    shape.inner_stride = stride_[on(1)];
+    if (rank_ >= 2) shape.positions = box.size[on(2)], shape.position_stride = stride_[on(2)];
+    if (rank_ >= 3) shape.rows = box.size[on(3)], shape.row_stride = stride_[on(3)];
+    return shape;
+  }
+  char* address(const int64_t* at) const {
+    char* to = arg_.data;
+    for (int axis = 0; axis < rank_; ++axis) {
+      to += (at[axis] - (arg_.start ? arg_.start[axis] : 0)) * stride_[axis];
+    }
+    return to;
+  }
+
+  void load(const SmoothBox& box, LoadFn get, double* to) const {
+    const Strided shape = shape_of(box);
+    each_piece(rank_, box,
+               [&](const int64_t* at, int64_t done) { get(shape, address(at), to + done); });
+  }
+  void store(const SmoothBox& box, StoreFn put, const double* from) const {
+    const Strided shape = shape_of(box);
+    each_piece(rank_, box, [&](const int64_t* at, int64_t done) {
+      put(shape, from + done, shape.positions * shape.inner, address(at));
+    });
+  }
+
+ private:
+  int rank_;
+  ArrayArg arg_;
+  int64_t stride_[kMaxAxes];
+};
+
+// The target of a call, y or dx, cut into boxes.
+class SmoothTasks {
+ public:
+  SmoothTasks(const Plan& plan, const ArrayArg& target, bool forward) : plan_(plan) {
+    const bool* is_pooled = plan.is_pooled.get();
+    // Of n elements of the target, the outputs and the cells that they need: the most of any.
+    const auto reach = [&](int axis, int i, int64_t n) {
+      if (!is_pooled[axis]) return n;
+      const int64_t outputs = forward ? n : most_outputs(plan.axes[i], n);
+      return std::max({n, outputs, most_cells(plan.axes[i], outputs)});
+    };
+    for (int axis = 0, i = 0; axis < plan.rank; ++axis) {
+      const int64_t begin = target.start ? target.start[axis] : 0;
+      whole_.set(axis, {begin, begin + target.size[axis]});
+      step_[axis] = 1;
+      const int64_t least = reach(axis, i, 1);
+      if (least > kBoxCells / elements_) {
+        possible_ = false;
+        return;
+      }
+      elements_ *= least;
+      i += is_pooled[axis];
+    }
+    int pooled = plan.pooled;
+    for (int axis = plan.rank - 1; axis >= 0; --axis) {
+      pooled -= is_pooled[axis];
+      int64_t most = whole_.size[axis];
+      if (!is_pooled[axis] && pooled > 0) most = std::min(most, kBoxInner);
+      const int64_t others = elements_ / reach(axis, pooled, 1);
+      const auto fits = [&](int64_t n) { return reach(axis, pooled, n) <= kBoxCells / others; };
+      int64_t low = 1, high = std::max<int64_t>(1, most);
+      while (low < high) {  // the largest that fits
+        const int64_t middle = low + (high - low + 1) / 2;
+        if (fits(middle)) {
+          low = middle;
+        } else {
+          high = middle - 1;
+        }
+      }
+      step_[axis] = low;
+      elements_ = others * reach(axis, pooled, low);
+      total_ *= (whole_.size[axis] + low - 1) / low;
+    }
+  }
+
+  bool possible() const { return possible_; }
+  int64_t total() const { return total_; }
+  int64_t grain() const { return std::max<int64_t>(1, 8192 / elements_); }
+  // The most elements of a box of the target, of the outputs and of the cells that it needs.
+  int64_t elements() const { return elements_; }
+
+  SmoothBox at(int64_t task) const {
+    SmoothBox box;
+    for (int axis = plan_.rank - 1; axis >= 0; --axis) {
+      const Range whole = whole_.on(axis);
+      const int64_t pieces = (whole.size() + step_[axis] - 1) / step_[axis];
+      const int64_t begin = whole.begin + task % pieces * step_[axis];
+      box.set(axis, {begin, std::min(whole.end, begin + step_[axis])});
+      task /= pieces;
+    }
+    return box;
+  }
+
+ private:
+  const Plan& plan_;
+  SmoothBox whole_;
+  int64_t step_[kMaxAxes];
+  int64_t elements_ = 1, total_ = 1;
+  bool possible_ = true;
+};
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_SMOOTH_BOXES_H_
