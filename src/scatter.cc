@@ -61,14 +61,13 @@ ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, con
   }
   const size_t bytes = static_cast<size_t>(elements_of(space, dx) * dx.element);
   streaming_ = bytes >= streaming_bytes();
-  // Where no cell lies in two windows, comparing (spread.h) writes each cell once, and wins on
-  // memory.
+  // Where no cell lies in two windows, comparing (spread.h) writes each cell once.
   bool overlap = false;
   for (int i = 0; i <= last_; ++i) {
     const Axis& axis = plan.axes[i];
     overlap = overlap || axis.adaptive || axis.stride < axis.extent();
   }
-  possible_ = overlap || !streaming_;
+  possible_ = overlap;
 }
 
 int64_t ScatterJob::grain() const { return std::max<int64_t>(1, 16384 / cells_); }
@@ -89,34 +88,51 @@ template <class T>
 void ScatterJob::work_on(Arena* arena, TaskQueue* queue) const {
   const Axis& along = plan_.axes[last_];
   auto* places = arena->take<int64_t>(along.outputs);
-  T* staged = streaming_ ? arena->take<T>(cells_) : nullptr;
+  T* staged = streaming_ ? arena->take<T>(kTogether * cells_) : nullptr;
   if (!queue) return;
   for (int64_t o = 0; o < along.outputs; ++o) places[o] = start_of(along, o);
   const size_t bytes = static_cast<size_t>(cells_) * sizeof(T);
   for (Range range; queue->take(&range);) {
-    for (int64_t plane = range.begin; plane < range.end; ++plane) {
-      char* to = plane_of(dx_, plane);
-      T* cells = streaming_ ? staged : reinterpret_cast<T*>(to);
-      std::memset(cells, 0, bytes);
-      send(places, reinterpret_cast<const T*>(plane_of(g_, plane)),
-           reinterpret_cast<const uint8_t*>(plane_of(argmax_, plane)), cells);
-      if (streaming_) plan_.kernels->move->stream(cells, to, bytes);
+    Plane<T> planes[kTogether];
+    char* to[kTogether];
+    for (int64_t plane = range.begin; plane < range.end;) {
+      int count = 0;
+      for (; count < kTogether && plane < range.end; ++count, ++plane) {
+        to[count] = plane_of(dx_, plane);
+        T* cells = streaming_ ? staged + count * cells_ : reinterpret_cast<T*>(to[count]);
+        std::memset(cells, 0, bytes);
+        planes[count] = {reinterpret_cast<const T*>(plane_of(g_, plane)),
+                         reinterpret_cast<const uint8_t*>(plane_of(argmax_, plane)), cells};
+      }
+      if (count == kTogether) {
+        send<kTogether>(places, planes);
+      } else {
+        send<1>(places, planes);
+      }
+      for (int i = 0; i < count && streaming_; ++i) {
+        plan_.kernels->move->stream(planes[i].dx, to[i], bytes);
+      }
     }
   }
   if (streaming_) plan_.kernels->move->flush();
 }
 
-// One plane, a row of outputs after the other.
-template <class T>
-void ScatterJob::send(const int64_t* places, const T* g, const uint8_t* taps, T* dx) const {
+// A row of outputs after the other, in each of `count` planes.
+template <int count, class T>
+void ScatterJob::send(const int64_t* places, const Plane<T>* planes) const {
   const int64_t outputs = plan_.axes[last_].outputs;
-  int64_t at[kMaxPooled]{};
+  int64_t at[kMaxPooled]{}, done = 0;
   for (;;) {
     int64_t row = 0;
     for (int i = 0; i < last_; ++i) row += start_of(plan_.axes[i], at[i]) * cell_step_[i];
-    for (int64_t o = 0; o < outputs; ++o) dx[row + places[o] + tap_place_[taps[o]]] += g[o];
-    g += outputs;
-    taps += outputs;
+    for (int64_t o = 0; o < outputs; ++o) {
+      const int64_t place = row + places[o];
+      for (int i = 0; i < count; ++i) {
+        const Plane<T>& p = planes[i];
+        p.dx[place + tap_place_[p.taps[done + o]]] += p.g[done + o];
+      }
+    }
+    done += outputs;
     int level = last_ - 1;
     for (; level >= 0; --level) {
       if (++at[level] < plan_.axes[level].outputs) break;

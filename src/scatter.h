@@ -26,8 +26,16 @@ class ScatterJob : public Job {
  private:
   template <class T>
   void work_on(Arena* arena, TaskQueue* queue) const;
+  // So many planes at once, because neighbouring outputs often wait for the same cell.
+  static constexpr int kTogether = 2;
   template <class T>
-  void send(const int64_t* places, const T* g, const uint8_t* taps, T* dx) const;
+  struct Plane {
+    const T* g;
+    const uint8_t* taps;
+    T* dx;
+  };
+  template <int count, class T>
+  void send(const int64_t* places, const Plane<T>* planes) const;
   char* plane_of(const Bound& array, int64_t plane) const;
 
   const Plan& plan_;

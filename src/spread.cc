@@ -19,6 +19,17 @@ int64_t sources_for(const Line& line, int64_t cells) {
   return (cells - 1) / line.period() + line.reach() + 2;
 }
 
+// Whether two arrays can be read where they lie, as lanes of `size` bytes and as bytes, at the same
+// distances.
+bool alike(const Space& space, const Bound& lanes, const Bound& bytes, int64_t size) {
+  if (lanes.element != size || !rows_in_lanes(space, lanes) || !rows_in_lanes(space, bytes)) {
+    return false;
+  }
+  bool same = lanes.batch == bytes.batch * size;
+  for (int i = 0; i < space.pooled; ++i) same = same && lanes.pooled[i] == bytes.pooled[i] * size;
+  return same;
+}
+
 // The tap of window `output` that is `cell`.
 int64_t tap_of(const Axis& axis, int64_t cell, int64_t output) {
   return (cell + axis.pad_lo - output * axis.stride) / axis.dilation;
@@ -35,10 +46,12 @@ struct SpreadJob::Worker {
 };
 
 struct SpreadJob::Source {
-  Span before[kMaxPooled];  // windows on the axes before the last two
-  Range rows{0, 1};         // loaded windows on the last but one
-  Range reached, windows;   // on the last: places in a row, and those of them that are windows
-  int64_t row = 0, plane = 0, distance[kMaxPooled]{};  // elements
+  const char* g = nullptr;     // of plane 0, at the first of `rows` and of `reached`
+  const char* taps = nullptr;  // winners, in bytes that lie as the lanes of g do
+  Span before[kMaxPooled];     // windows on the axes before the last two
+  Range rows{0, 1};            // loaded windows on the last but one
+  Range reached, windows;      // on the last: places in a row, and those of them that are windows
+  int64_t position = 1, row = 0, plane = 0, distance[kMaxPooled]{};  // elements
   bool any = true;
 };
 
@@ -79,6 +92,10 @@ void SpreadJob::choose_cut() {
   }
   const int64_t row = sources_for(line, cells_) * inner_;
   loaded_ = planes_ * before * (row_ >= 0 ? sources_for(lines_[row_], rows_) : 1) * row;
+  const Range reached = hull(line, dx_.box[last_]);
+  const bool inside = reached.begin >= 0 && reached.end <= line.sources();
+  read_in_place_ = (wide_ || inside) && alike(space_, g_, argmax_, size_);
+  if (read_in_place_) loaded_ = 0;
   if (loaded_ * size_ > 8 * kBandBytes) return;
   results_ = planes_ * rows_ * cells_ * inner_;
   if (!wide_ && line.period() > 1) {
@@ -97,7 +114,11 @@ void SpreadJob::work(Arena* arena, TaskQueue* queue) const {
   const auto take = [&](int64_t elements) {
     return static_cast<char*>(arena->take(elements, static_cast<size_t>(size_)));
   };
-  Worker w{take(loaded_), take(loaded_), take(apart_), take(in_place_ ? 0 : results_), {}};
+  Worker w{take(loaded_),
+           static_cast<char*>(arena->take(loaded_, 1)),
+           take(apart_),
+           take(in_place_ ? 0 : results_),
+           {}};
   if (!queue) return;
   for (Range range; queue->take(&range);) {
     BandTask task = tasks_.at(range.begin);
@@ -110,7 +131,7 @@ void SpreadJob::work(Arena* arena, TaskQueue* queue) const {
 }
 
 void SpreadJob::run(const BandTask& task, Worker* w) const {
-  const Source source = load(task, w);
+  const Source source = read_in_place_ ? in_place(task) : load(task, w);
   if (in_place_) w->results = band_address(space_, dx_, task);
   if (wide_) {
     channels(task, source, w);
@@ -128,6 +149,7 @@ SpreadJob::Source SpreadJob::load(const BandTask& task, Worker* w) const {
   s.reached = hull(line, task.outputs);
   s.windows = clipped(s.reached, {0, line.sources()});
   if (wide_) s.reached = s.windows;
+  s.position = task.inner;
   s.row = s.reached.size() * task.inner;
   if (row_ >= 0) s.rows = clipped(hull(lines_[row_], task.rows), {0, lines_[row_].sources()});
   s.any = s.windows.size() > 0 && s.rows.size() > 0;
@@ -141,16 +163,42 @@ SpreadJob::Source SpreadJob::load(const BandTask& task, Worker* w) const {
   if (!s.any) return s;
   if (s.windows.size() < s.reached.size()) {
     std::memset(w->g, 0, static_cast<size_t>(task.planes * s.plane * size_));
+    std::memset(w->taps, 0, static_cast<size_t>(task.planes * s.plane));
   }
   const ConvertKernels& convert = *plan_.kernels->convert;
-  const Lane number = size_ == 8 ? Lane::i64 : Lane::i32;
-  load_array(g_, convert.load[plan_.type][static_cast<int>(lane_)], task, s, w->g);
-  load_array(argmax_, convert.load[NDPOOL_U8][static_cast<int>(number)], task, s, w->taps);
+  load_array(g_, convert.load[plan_.type][static_cast<int>(lane_)], size_, task, s, w->g);
+  load_array(argmax_, convert.load[NDPOOL_U8][static_cast<int>(Lane::u8)], 1, task, s, w->taps);
+  s.g = w->g;
+  s.taps = w->taps;
   return s;
 }
 
-void SpreadJob::load_array(const Bound& array, LoadFn kernel, const BandTask& task, const Source& s,
-                           char* to) const {
+// The same windows, where they lie.
+SpreadJob::Source SpreadJob::in_place(const BandTask& task) const {
+  Source s;
+  const auto origin = [&](const Bound& array) {
+    const char* at = plane_address(space_, array, task);
+    for (int level = 0; level < row_; ++level) at += s.before[level].first * array.pooled[level];
+    for (int level = 0; level <= last_; ++level) {
+      at -= array.box[level].begin * array.pooled[level];
+    }
+    return at;
+  };
+  for (int level = 0; level < row_; ++level) {
+    s.before[level] = lines_[level].span(task.across[level]);
+    s.distance[level] = s.before[level].step * argmax_.pooled[level];
+    s.any = s.any && s.before[level].count > 0;
+  }
+  s.g = origin(g_);
+  s.taps = origin(argmax_);
+  s.row = row_ >= 0 ? argmax_.pooled[row_] : 0;
+  s.plane = argmax_.batch;
+  s.position = space_.inner;
+  return s;
+}
+
+void SpreadJob::load_array(const Bound& array, LoadFn kernel, int64_t size, const BandTask& task,
+                           const Source& s, char* to) const {
   const bool whole = s.windows.size() == s.reached.size();
   const int64_t row_stride = row_ >= 0 ? array.pooled[row_] : 0;
   const Strided shape{whole ? s.rows.size() : 1, s.windows.size(), task.inner, row_stride,
@@ -159,7 +207,7 @@ void SpreadJob::load_array(const Bound& array, LoadFn kernel, const BandTask& ta
                      (s.windows.begin - array.box[last_].begin) * array.pooled[last_];
   if (row_ >= 0) base += (s.rows.begin - array.box[row_].begin) * row_stride;
   int64_t windows[kMaxPooled]{};
-  to = at(to, (s.windows.begin - s.reached.begin) * task.inner);
+  to += (s.windows.begin - s.reached.begin) * task.inner * size;
   for (int64_t p = 0; p < task.planes; ++p) {
     for (bool more = true; more;) {
       const char* from = base + p * array.batch;
@@ -169,9 +217,9 @@ void SpreadJob::load_array(const Bound& array, LoadFn kernel, const BandTask& ta
                 array.pooled[level];
       }
       for (int64_t r = 0; r < s.rows.size(); r += shape.rows) {
-        kernel(shape, from + r * row_stride, at(to, r * s.row));
+        kernel(shape, from + r * row_stride, to + r * s.row * size);
       }
-      to = at(to, s.rows.size() * s.row);
+      to += s.rows.size() * s.row * size;
       more = false;
       for (int level = row_ - 1; level >= 0 && !more; --level) {
         more = ++windows[level] < s.before[level].count;
@@ -193,7 +241,7 @@ void SpreadJob::list(const BandTask& task, const Source& s, const Run& row, cons
                  uint64_t{0} - weight * static_cast<uint64_t>(a.stride / a.common));
     list->add(weight * static_cast<uint64_t>(tap_of(a, cell, first)));
   };
-  repeat(last_, last.first, last.source, last.taps, last.step * task.inner);
+  repeat(last_, last.first, last.source, last.taps, last.step * s.position);
   if (row_ >= 0) repeat(row_, row.first, row.source, row.taps, row.step * s.row);
   for (int level = row_ - 1; level >= 0; --level) {
     const Span& span = s.before[level];
@@ -203,7 +251,7 @@ void SpreadJob::list(const BandTask& task, const Source& s, const Run& row, cons
 
 // What a kernel call for two runs reads.
 TapRows SpreadJob::rows_of(const BandTask& task, const Source& s, const Run& row, const Run& last,
-                           const Worker& w, TapList* taps) const {
+                           TapList* taps) const {
   TapRows t;
   if (!s.any || row.taps == 0 || last.taps == 0) {
     t.taps = 0;
@@ -212,9 +260,9 @@ TapRows SpreadJob::rows_of(const BandTask& task, const Source& s, const Run& row
   list(task, s, row, last, taps);
   taps->give(&t);
   const int64_t first = (row_ >= 0 ? row.source - s.rows.begin : 0) * s.row +
-                        (last.source - s.reached.begin) * task.inner;
-  t.src = at(w.g, first);
-  t.index = at(w.taps, first);
+                        (last.source - s.reached.begin) * s.position;
+  t.src = s.g + first * size_;
+  t.index = const_cast<char*>(s.taps) + first;
   return t;
 }
 
@@ -255,7 +303,7 @@ bool SpreadJob::pairs(const BandTask& task, const Source& s, Worker* w) const {
   const auto row = [&](const Run& run) {
     TapRows t[2];
     for (int phase = 0; phase < 2; ++phase) {
-      t[phase] = rows_of(task, s, run, last[phase], *w, &w->lists[phase]);
+      t[phase] = rows_of(task, s, run, last[phase], &w->lists[phase]);
       t[phase].planes = task.planes;
       t[phase].rows = run.count;
       t[phase].lanes = last[phase].count;
@@ -293,7 +341,7 @@ void SpreadJob::phases(const BandTask& task, const Source& s, Worker* w) const {
     const Span span = line.unclipped(begin);
     const Run last{begin, counts[phase], period, span.first, 1, span.step, span.count, 0};
     const auto row = [&](const Run& run) {
-      TapRows t = rows_of(task, s, run, last, *w, &w->lists[0]);
+      TapRows t = rows_of(task, s, run, last, &w->lists[0]);
       const int64_t r = row_ >= 0 ? run.first - task.rows.begin : 0;
       t.planes = task.planes;
       t.rows = run.count;
@@ -342,11 +390,11 @@ void SpreadJob::channels(const BandTask& task, const Source& s, Worker* w) const
   const Layout out = layout_of(task);
   const auto row_run = [&](const Run& row) {
     each_run(lines_[last_], task.outputs, [&](const Run& last) {
-      TapRows t = rows_of(task, s, row, last, *w, &w->lists[0]);
+      TapRows t = rows_of(task, s, row, last, &w->lists[0]);
       const int64_t r = row_ >= 0 ? row.first - task.rows.begin : 0;
       t.lanes = task.inner;
       t.rows = last.count;
-      t.src_row = last.pace * task.inner;
+      t.src_row = last.pace * s.position;
       t.dst_row = last.every * out.position;
       for (int64_t p = 0; p < task.planes; ++p) {
         TapRows plane = t;
@@ -359,8 +407,8 @@ void SpreadJob::channels(const BandTask& task, const Source& s, Worker* w) const
           clear(plane);
           continue;
         }
-        plane.src = at(const_cast<void*>(t.src), p * s.plane);
-        plane.index = at(t.index, p * s.plane);
+        plane.src = static_cast<const char*>(t.src) + p * s.plane * size_;
+        plane.index = static_cast<char*>(t.index) + p * s.plane;
         plan_.kernels->winner_taps->spread[lane_ == Lane::f64](plane);
       }
     });

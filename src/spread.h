@@ -34,8 +34,9 @@ class SpreadJob : public Job {
   void choose_cut();
   void run(const BandTask& task, Worker* w) const;
   Source load(const BandTask& task, Worker* w) const;
-  void load_array(const Bound& array, LoadFn kernel, const BandTask& task, const Source& source,
-                  char* to) const;
+  Source in_place(const BandTask& task) const;
+  void load_array(const Bound& array, LoadFn kernel, int64_t size, const BandTask& task,
+                  const Source& source, char* to) const;
   bool pairs(const BandTask& task, const Source& source, Worker* w) const;
   void phases(const BandTask& task, const Source& source, Worker* w) const;
   void channels(const BandTask& task, const Source& source, Worker* w) const;
@@ -44,7 +45,7 @@ class SpreadJob : public Job {
   void list(const BandTask& task, const Source& source, const Run& row, const Run& last,
             TapList* list) const;
   TapRows rows_of(const BandTask& task, const Source& source, const Run& row, const Run& last,
-                  const Worker& w, TapList* list) const;
+                  TapList* list) const;
   void clear(const TapRows& t) const;
   Layout layout_of(const BandTask& task) const;
   void put(const BandTask& task, Worker* w) const;
@@ -59,7 +60,9 @@ class SpreadJob : public Job {
   int last_, row_;
   Lane lane_;
   int64_t size_;
-  bool possible_ = false, wide_ = false, in_place_ = false, streaming_ = false;
+  // Where g and the winners lie, lanes are read there; where dx does, they are written there.
+  bool possible_ = false, wide_ = false, read_in_place_ = false, in_place_ = false,
+       streaming_ = false;
   int64_t planes_ = 1, rows_ = 1, cells_ = 1, inner_ = 1;  // of a band
   int64_t loaded_ = 0, results_ = 0, apart_ = 0;           // elements
   BandTasks tasks_;

@@ -142,8 +142,8 @@ struct TapKernels {
 
 struct WinnerTapKernels {
   TapsFn find[2][kLanes];  // by Extreme, Lane
-  // f32, f64. `index` holds, beside each source lane, the tap number of a window's winner; taps of
-  // the list are windows, their numbers what the cell must be to have won.
+  // f32, f64. `index` holds, in bytes that lie as the source lanes do, the tap numbers of windows'
+  // winners; taps of the list are windows, their numbers what the cell must be to have won.
   TapsFn spread[2];
   // The same for two lists: lanes of the first go to even lanes at its destination, those of the
   // second (as many, or one less) between them. Rows and planes are the first's.

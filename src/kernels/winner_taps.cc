@@ -107,21 +107,33 @@ void find_taps(const TapRows& t) {
   });
 }
 
+// Bytes as lanes.
+template <class DU>
+HWY_INLINE hn::Vec<DU> load_bytes(DU du, const uint8_t* from) {
+  const hn::Rebind<uint32_t, DU> words;
+  const auto number = hn::PromoteTo(words, hn::LoadU(hn::Rebind<uint8_t, DU>(), from));
+  if constexpr (sizeof(hn::TFromD<DU>) == 8) {
+    return hn::PromoteTo(du, number);
+  } else {
+    return number;
+  }
+}
+
 // The gradients of the windows in the list that a lane has won, added up. `fixed`: so many windows
 // (0: as many as the list has).
 template <int fixed, class T, class D>
 HWY_INLINE void spread_rows(D d, const TapRows& t) {
   using I = hwy::MakeUnsigned<T>;
   const hn::RebindToUnsigned<D> du;
-  const I* all = static_cast<const I*>(t.index);
+  const uint8_t* all = static_cast<const uint8_t*>(t.index);
   const T* first = static_cast<const T*>(t.src);
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
   each_row<T>(t, [&t, d, du, all, first, step](const T* from, T* to, int64_t) HWY_ATTR {
-    const I* winners = all + (from - first);
+    const uint8_t* winners = all + (from - first);
     const auto of = [&](int k, int64_t i) HWY_ATTR {
       const int64_t at = t.offsets[k] + i;
       const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
-      const auto won = hn::RebindMask(d, hn::Eq(hn::LoadU(du, winners + at), number));
+      const auto won = hn::RebindMask(d, hn::Eq(load_bytes(du, winners + at), number));
       return hn::IfThenElseZero(won, hn::LoadU(d, from + at));
     };
     for (int64_t begin = 0; begin < t.lanes; begin += step) {
@@ -142,25 +154,24 @@ HWY_INLINE void spread_rows(D d, const TapRows& t) {
 // The gradient of one lane (of a tail) and of a vector of lanes, for a list of `fixed` windows (0:
 // as many as it has).
 template <class T>
-T spread_one(const TapRows& t, const T* from, const hwy::MakeUnsigned<T>* winners, int64_t i) {
+T spread_one(const TapRows& t, const T* from, const uint8_t* winners, int64_t i) {
   T sum = 0;
   for (int k = 0; k < t.taps; ++k) {
     const int64_t at = t.offsets[k] + i;
-    const bool won = winners[at] == static_cast<hwy::MakeUnsigned<T>>(t.numbers[k]);
-    sum += won ? from[at] : T{0};
+    sum += winners[at] == t.numbers[k] ? from[at] : T{0};
   }
   return sum;
 }
 template <int fixed, class D, class T>
-HWY_INLINE hn::Vec<D> spread_vector(D d, const TapRows& t, const T* from,
-                                    const hwy::MakeUnsigned<T>* winners, int64_t i) {
+HWY_INLINE hn::Vec<D> spread_vector(D d, const TapRows& t, const T* from, const uint8_t* winners,
+                                    int64_t i) {
   using I = hwy::MakeUnsigned<T>;
   const hn::RebindToUnsigned<D> du;
   auto sum = hn::Zero(d);
   for (int k = 0; k < (fixed == 0 ? t.taps : fixed); ++k) {
     const int64_t at = t.offsets[k] + i;
     const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
-    const auto won = hn::RebindMask(d, hn::Eq(hn::LoadU(du, winners + at), number));
+    const auto won = hn::RebindMask(d, hn::Eq(load_bytes(du, winners + at), number));
     sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, from + at)));
   }
   return sum;
@@ -169,7 +180,6 @@ HWY_INLINE hn::Vec<D> spread_vector(D d, const TapRows& t, const T* from,
 // Two phases at once, put side by side.
 template <int fixed, class T>
 void spread_pair_rows(const TapRows& even, const TapRows& odd) {
-  using I = hwy::MakeUnsigned<T>;
   const hn::ScalableTag<T> d;
   const int64_t n = odd.lanes;
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
@@ -178,8 +188,8 @@ void spread_pair_rows(const TapRows& even, const TapRows& odd) {
       const int64_t skip = p * even.src_plane + r * even.src_row;
       const T* const from[2] = {static_cast<const T*>(even.src) + skip,
                                 static_cast<const T*>(odd.src) + skip};
-      const I* const winners[2] = {static_cast<const I*>(even.index) + skip,
-                                   static_cast<const I*>(odd.index) + skip};
+      const uint8_t* const winners[2] = {static_cast<const uint8_t*>(even.index) + skip,
+                                         static_cast<const uint8_t*>(odd.index) + skip};
       T* to = static_cast<T*>(even.dst) + p * even.dst_plane + r * even.dst_row;
       int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
