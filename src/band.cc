@@ -34,6 +34,11 @@ Band::Band(const BandWork& work, Arena* arena)
       if (row) std::memset(row, 0, static_cast<size_t>(positions * r_.space->inner * size_));
     }
     pad_lanes_ = arena->take<int32_t>(2 * positions * r_.space->inner);
+    if (w_.cut.flat) {
+      const int64_t flat = kFlatBytes / size_ + 2 * line.reach();
+      flat_ = take(flat);
+      if (flat_) std::memset(flat_, 0, static_cast<size_t>(flat * size_));
+    }
   }
   for (int64_t t = 0; t < line.taps(); ++t) {
     const int64_t start = t * line.step() % line.spacing();
@@ -324,6 +329,10 @@ void Band::fused(const BandTask& task, const View& view, Range positions, Range 
     f.across.src_row = run.pace * view.row;
     f.along.dst = at(target.values, r * target.row);
     f.along.dst_row = run.every * target.row;
+    const bool flat = flat_ && f.across.src_row == lanes && f.along.dst_row == lanes &&
+                      f.along.lanes == lanes && lanes == line.sources();
+    f.flat = flat ? flat_ : nullptr;
+    f.flat_lanes = kFlatBytes / size_;
     if (target.stream_to) {
       f.staged = f.along.dst;
       f.stream_to = at(target.stream_to, r * target.row);

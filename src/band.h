@@ -34,12 +34,16 @@ inline int64_t sources_for(const Line& line, int64_t outputs) {
   return (outputs - 1) * (line.pace() + !line.uniform()) + line.reach() + 1;
 }
 
+// Of rows that are computed as one: bytes, and taps along them.
+inline constexpr int64_t kFlatBytes = 8192, kMostFlatTaps = 8;
+
 // How much one band covers, and what it needs.
 struct BandCut {
   BandForm form = BandForm::none;
   // Narrow: single lanes are picked from a table of positions; or kernels take the 2 or 3
-  // neighbours of a window themselves, at every second lane if `paired`; fused: row by row.
-  bool tabled = false, paired = false, fused = false;
+  // neighbours of a window themselves, at every second lane if `paired`; fused: row by row, or, if
+  // there are as many results as cells in a row (flat), some rows as one.
+  bool tabled = false, paired = false, fused = false, flat = false;
   int along = 0;
   int64_t planes = 1, rows = 1, outputs = 1, inner = 1;
   int64_t loaded = 0, reduced = 0, split = 0, results = 0;  // elements
@@ -131,6 +135,7 @@ class Band {
   Range table_of_{};
   void* divisors_ = nullptr;
   char* fused_rows_[FusedRows::kRows]{};
+  char* flat_ = nullptr;
   int32_t* pad_lanes_ = nullptr;
   int phases_ = 0, phase_of_[TapList::kMost];
   int64_t starts_[TapList::kMost], furthest_[TapList::kMost];

@@ -16,11 +16,12 @@ constexpr int64_t kShortRow = 128;  // bytes: rows that cost more to begin than 
 bool wants_padding(const Reduction& r, const BandCut& cut) {
   if (cut.form == BandForm::none || cut.form == BandForm::wide) return true;
   const int last = r.space->pooled - 1;
-  for (int level = 0; level <= last; ++level) {
-    if (r.lines[level].taps() > kFewTaps) return true;
-  }
-  return cut.form == BandForm::narrow && last > 0 &&
-         cut.outputs * cut.inner * static_cast<int64_t>(lane_size(r.lane)) < kShortRow;
+  const bool short_rows =
+      cut.outputs * cut.inner * static_cast<int64_t>(lane_size(r.lane)) < kShortRow;
+  bool few = true;
+  for (int level = 0; level <= last; ++level) few = few && r.lines[level].taps() <= kFewTaps;
+  if (cut.flat) return !few && (short_rows || !r.sum);
+  return !few || (cut.form == BandForm::narrow && last > 0 && short_rows);
 }
 
 }  // namespace
@@ -131,29 +132,27 @@ void BandJob::use_keys() {
   work_.combine = plan_.kernels->taps->extreme[extreme][static_cast<int>(Lane::i32)];
 }
 
-struct BandJob::Worker {
-  Band band;
-  Padded padded;
-  void* results;
-  void* index;
-  AverageFinish finish;
-};
+BandJob::Worker::Worker(const BandJob& job, Arena* arena)
+    : band(job.work_, arena),
+      padded(job.work_, job.padded_, arena),
+      results(
+          arena->take(job.in_place_ ? 0 : job.work_.cut.results, lane_size(job.reduction_.lane))),
+      index(arena->take(job.argmax_ ? job.work_.cut.results : 0, lane_size(job.reduction_.lane))),
+      finish(job.plan_, job.type_, job.reduction_.lane, false,
+             job.finish_ ? job.work_.cut.outputs * job.work_.cut.inner : 0,
+             job.finish_ ? job.work_.cut.results : 0, arena) {}
 
 void BandJob::work(Arena* arena, TaskQueue* queue) const {
-  const BandCut& cut = work_.cut;
-  const size_t size = lane_size(reduction_.lane);
-  Worker worker{
-      Band(work_, arena), Padded(work_, padded_, arena),
-      arena->take(in_place_ ? 0 : cut.results, size), arena->take(argmax_ ? cut.results : 0, size),
-      AverageFinish(plan_, type_, reduction_.lane, false, finish_ ? cut.outputs * cut.inner : 0,
-                    finish_ ? cut.results : 0, arena)};
+  Worker worker(*this, arena);
   if (!queue) return;
-  for (Range range; queue->take(&range);) {
-    BandTask task = tasks_.at(range.begin);
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      run(task, &worker);
-      tasks_.advance(&task);
-    }
+  for (Range range; queue->take(&range);) run_tasks(range, &worker);
+}
+
+void BandJob::run_tasks(Range range, Worker* worker) const {
+  BandTask task = tasks_.at(range.begin);
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    run(task, worker);
+    tasks_.advance(&task);
   }
   if (streaming_) plan_.kernels->move->flush();
 }

@@ -30,10 +30,22 @@ class BandJob : public Job {
 
   void work(Arena* arena, TaskQueue* queue) const override;
 
+  // What one thread needs; and all tasks in one go, for who runs them again on other contents of
+  // the same memory.
+  struct Worker {
+    Worker(const BandJob& job, Arena* arena);
+    Band band;
+    Padded padded;
+    void* results;
+    void* index;
+    AverageFinish finish;
+  };
+  void run_all(Worker* worker) const { run_tasks({0, tasks_.total()}, worker); }
+
  private:
   void choose(TapsFn combine, bool winners, bool last_winner);
   void use_keys();
-  struct Worker;
+  void run_tasks(Range range, Worker* worker) const;
   void run(const BandTask& task, Worker* worker) const;
   void put(const BandTask& task, Worker* worker) const;
   void put_averages(const BandTask& task, Worker* worker, char* to) const;

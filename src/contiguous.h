@@ -20,6 +20,21 @@ inline bool rows_in_lanes(const Space& space, const Bound& array) {
          array.pooled[space.pooled - 1] == space.inner * size;
 }
 
+// Whether the planes of an array are whole, of size_of(axis) elements on each pooled axis, and
+// without gaps.
+template <class SizeOf>
+bool has_plain_planes(const Space& space, const Bound& array, SizeOf size_of) {
+  if (space.inner != 1 || !rows_in_lanes(space, array)) return false;
+  int64_t step = array.element;
+  for (int i = space.pooled - 1; i >= 0; --i) {
+    const int64_t size = size_of(i);
+    if (array.box[i].begin != 0 || array.box[i].size() != size) return false;
+    if (size > 1 && array.pooled[i] != step) return false;
+    step *= size;
+  }
+  return true;
+}
+
 // Whether bands of that size are one piece of memory in an array whose rows are in lanes.
 inline bool bands_in_one_piece(const Space& space, const Bound& array, int64_t planes, int64_t rows,
                                int64_t outputs, int64_t inner) {

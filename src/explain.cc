@@ -5,6 +5,7 @@
 
 #include "band_job.h"
 #include "plan.h"
+#include "planes.h"
 #include "reductions.h"
 
 namespace ndpool {
@@ -72,6 +73,8 @@ std::string describe_forward(const Plan& plan) {
   Space space;
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
+  const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
+  if (planes.possible() && !plan.has_empty_windows) return planes.describe();
   if (plan.op == NDPOOL_AVG) {
     const BandJob job(plan, space, bound[1], plan.out_type,
                       sum_reduction(plan, space, bound[0], plan.sum_lane));

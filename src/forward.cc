@@ -8,6 +8,7 @@
 #include "finish.h"
 #include "identity.h"
 #include "operations.h"
+#include "planes.h"
 #include "reductions.h"
 #include "rows.h"
 #include "winner.h"
@@ -216,6 +217,10 @@ int32_t run_bands(const BandJob& job, const Exec& exec, ndpool_error* error) {
   return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
 }
 
+int32_t run_planes(const PlanesJob& job, const Exec& exec, ndpool_error* error) {
+  return run_job(job, job.tasks(), job.grain(), exec, error);
+}
+
 // Two jobs of one call: neither writes before there is room for both.
 template <class Job>
 int32_t run_both(const Job& one, const Job& other, const Exec& exec, ndpool_error* error) {
@@ -244,6 +249,10 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   const Bound& target = bound[1];
   // The index is always the first winner; an argmax that is not takes a pass of its own.
   const bool apart = argmax.data && index.data && of_argmax != Keep::first;
+  if (!index.data && !argmax.data) {
+    const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
+    if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
+  }
   if (!index.data) {
     const BandJob band(plan, space, bound[0], array(at_y), array(at_argmax),
                        of_argmax == Keep::last);
@@ -291,6 +300,8 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
   if (!dy.data || !y.data) {
     const Pass pass(plan, y.data ? x : dx, y.data ? y : dy);
     if (!plan.has_empty_windows) {
+      const PlanesJob planes(plan, pass.space, pass.bound[0], pass.bound[1], PlanesJob::From::x);
+      if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
       const BandJob band(plan, pass.space, pass.bound[1], plan.out_type,
                          sum_reduction(plan, pass.space, pass.bound[0], plan.sum_lane));
       if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);
@@ -308,6 +319,8 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
   Space space;
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
+  const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::g);
+  if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   const Reduction reduction = transposed_sum(plan, space, bound[0], float_lane(plan.type));
   const BandJob band(plan, space, bound[1], plan.type, reduction);
   if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);

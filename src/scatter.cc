@@ -11,20 +11,6 @@ namespace {
 
 constexpr int64_t kMostPlaneBytes = 256 * 1024;
 
-// Whether the planes of an array are whole, of these sizes, and without gaps.
-template <class SizeOf>
-bool has_plain_planes(const Space& space, const Bound& array, SizeOf size_of) {
-  if (!rows_in_lanes(space, array)) return false;
-  int64_t step = array.element;
-  for (int i = space.pooled - 1; i >= 0; --i) {
-    const int64_t size = size_of(i);
-    if (array.box[i].begin != 0 || array.box[i].size() != size) return false;
-    if (size > 1 && array.pooled[i] != step) return false;
-    step *= size;
-  }
-  return true;
-}
-
 // Where the first tap of a window lies.
 int64_t start_of(const Axis& axis, int64_t output) {
   return axis.adaptive ? axis.window_of(output).first : output * axis.stride - axis.pad_lo;
@@ -36,8 +22,8 @@ ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, con
                        const Bound& dx)
     : plan_(plan), space_(space), g_(g), argmax_(argmax), dx_(dx), last_(space.pooled - 1) {
   const bool real = plan.type == NDPOOL_F32 || plan.type == NDPOOL_F64;
-  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || !real || space.inner != 1 ||
-      plan.argmax_type != NDPOOL_U8 || plan.has_empty_windows) {
+  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || !real || plan.argmax_type != NDPOOL_U8 ||
+      plan.has_empty_windows) {
     return;
   }
   const auto outputs = [&](int i) { return plan.axes[i].outputs; };

@@ -5,6 +5,7 @@
 
 #include "band_job.h"
 #include "operations.h"
+#include "planes.h"
 #include "reductions.h"
 #include "scatter.h"
 #include "spread.h"
@@ -79,17 +80,20 @@ size_t band_bytes(const Plan& plan) {
   };
   if (plan.op == NDPOOL_AVG) {
     bind({x, y}, 1);
+    count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[1], plan.out_type,
                   sum_reduction(plan, space, bound[0], plan.sum_lane)));
     ArrayArg g = y;
     g.element = x.element;
     bind({g, x}, 1);
     if (derivatives) {
+      count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::g));
       count(BandJob(plan, space, bound[1], plan.type,
                     transposed_sum(plan, space, bound[0], float_lane(plan.type))));
     }
   } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
     bind({x, y, argmax}, 1);
+    count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));

@@ -86,6 +86,11 @@ struct FusedRows {
   int pads = 0;
   const int32_t* pad_to = nullptr;
   const int32_t* pad_from = nullptr;
+  // If given: source and destination are rows of as many lanes without gaps, and are computed as if
+  // they were one row, some of them at a time; then the lanes whose taps lie in other rows again.
+  // Memory for flat_lanes lanes, and for as many before and after them as a window has.
+  void* flat = nullptr;
+  int64_t flat_lanes = 0;
   int64_t divisor = 0;  // f32, f64: results are divided by it
   // The destination is a block at `staged`, one piece of memory, that is sent on past the caches.
   const void* staged = nullptr;
@@ -153,6 +158,9 @@ struct WinnerTapKernels {
 struct MoveKernels {
   void (*split[4])(const SplitRows& rows);  // by log2 of the element size
   void (*join[4])(const SplitRows& rows);
+  // dst[c*dst_row + r] = src[r*src_row + c], elements of 4 and of 8 bytes.
+  void (*transpose[2])(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
+                       int64_t dst_row);
   // The largest of `count` bytes, `distance` apart.
   uint64_t (*largest)(const char* first, int64_t count, int64_t distance);
   // In each row, lane to[i] becomes what lane from[i] is.

@@ -112,6 +112,78 @@ void repeat(int64_t rows, int64_t row_stride, void* block, int64_t count, const 
   }
 }
 
+// A vector from each of some columns: of 16 bytes a row, as many rows as fill it.
+#if HWY_TARGET != HWY_SCALAR
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* from, int64_t distance) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(T) == 16) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, hn::LoadU(half, from + distance), hn::LoadU(half, from));
+  }
+}
+HWY_INLINE void transpose_tile(const uint32_t* from, int64_t src_row, uint32_t* to,
+                               int64_t dst_row) {
+  const hn::CappedTag<uint32_t, 8> d;
+  const hn::Repartition<uint64_t, decltype(d)> pairs;
+  const auto row = [&](int64_t r)
+                       HWY_ATTR { return load_blocks(d, from + r * src_row, 4 * src_row); };
+  const auto r0 = row(0), r1 = row(1), r2 = row(2), r3 = row(3);
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + dst_row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * dst_row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * dst_row);
+}
+HWY_INLINE void transpose_tile(const uint64_t* from, int64_t src_row, uint64_t* to,
+                               int64_t dst_row) {
+  const hn::CappedTag<uint64_t, 4> d;
+  const auto r0 = load_blocks(d, from, 2 * src_row);
+  const auto r1 = load_blocks(d, from + src_row, 2 * src_row);
+  hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + dst_row);
+}
+#endif
+
+constexpr size_t kAhead = 4096;  // bytes
+
+// Tiles at the edges overlap the ones before them; what is too small for one goes by elements.
+template <class T>
+void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
+               int64_t dst_row) {
+  const T* from = static_cast<const T*>(src);
+  T* to = static_cast<T*>(dst);
+  if (rows == 1 && dst_row == 1) {
+    std::memcpy(to, from, static_cast<size_t>(columns) * sizeof(T));
+    return;
+  }
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<T, 32 / sizeof(T)> d;
+  const int64_t high = static_cast<int64_t>(hn::Lanes(d)), wide = 16 / sizeof(T);
+  if (rows >= high && columns >= wide) {
+    for (int64_t next = 0; next < rows; next += high) {
+      const int64_t r = next + high <= rows ? next : rows - high;
+      for (int64_t after = 0; after < columns; after += wide) {
+        const int64_t c = after + wide <= columns ? after : columns - wide;
+        // Rows without gaps between them are read as one piece of memory, tile by tile.
+        const T* ahead = from + r * src_row + after * high + kAhead / sizeof(T);
+        hwy::Prefetch(ahead);
+        hwy::Prefetch(ahead + 64 / sizeof(T));
+        transpose_tile(from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
+      }
+    }
+    return;
+  }
+#endif
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) to[c * dst_row + r] = from[r * src_row + c];
+  }
+}
+
 // Whole cache lines go past the caches, the rest through them.
 void stream(const void* src, void* dst, size_t bytes) {
   const hn::ScalableTag<uint8_t> d;
@@ -168,6 +240,8 @@ MoveKernels make_table() {
   t.repeat[1] = repeat<uint16_t>;
   t.repeat[2] = repeat<uint32_t>;
   t.repeat[3] = repeat<uint64_t>;
+  t.transpose[0] = transpose<uint32_t>;
+  t.transpose[1] = transpose<uint64_t>;
   t.largest = largest;
   t.stream = stream;
   t.flush = [] { hwy::FlushStream(); };

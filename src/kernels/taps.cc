@@ -200,10 +200,87 @@ class Streamer {
 // Bytes by which the source is fetched ahead of its use.
 constexpr int64_t kAhead = 2048;
 
+// A window of up to 8 taps, those without a cell left out: of lane `i` of a row of `lanes` cells.
+template <class Op, class T>
+HWY_INLINE T edge(const T* row, const TapRows& t, int64_t cells_at, int64_t lanes, int64_t i) {
+  T values[8]{};
+  int count = 0;
+  for (int k = 0; k < t.taps; ++k) {
+    const int64_t cell = i + t.offsets[k] - cells_at;
+    if (cell >= 0 && cell < lanes) {
+      values[count++] = row[cell];
+    } else if constexpr (std::is_same_v<Op, Sum>) {
+      values[count++] = T{0};
+    }
+  }
+  for (; count > 1; count = (count + 1) / 2) {
+    for (int k = 0; k < count / 2; ++k) values[k] = Op::one(values[2 * k], values[2 * k + 1]);
+    if (count % 2 != 0) values[count / 2] = values[count - 1];
+  }
+  return values[0];
+}
+
+// Lane `i` of each row.
+template <class Op, class T>
+HWY_INLINE void edges(const T* cells, const TapRows& t, int64_t cells_at, int64_t lanes,
+                      int64_t rows, int64_t i, T* results) {
+  int first = 0, last = t.taps - 1;
+  while (i + t.offsets[first] < cells_at) ++first;
+  while (i + t.offsets[last] - cells_at >= lanes) --last;
+  const int64_t a = i + t.offsets[first] - cells_at, b = i + t.offsets[last] - cells_at;
+  if (last - first > 1) {
+    for (int64_t r = 0; r < rows; ++r) {
+      results[r * lanes + i] = edge<Op>(cells + r * lanes, t, cells_at, lanes, i);
+    }
+  } else if (first == last) {
+    for (int64_t r = 0; r < rows; ++r) results[r * lanes + i] = cells[r * lanes + a];
+  } else {
+    for (int64_t r = 0; r < rows; ++r) {
+      results[r * lanes + i] = Op::one(cells[r * lanes + a], cells[r * lanes + b]);
+    }
+  }
+}
+
+// Rows of a band as one row.
+template <class Op, class T>
+void combine_flat(const FusedRows& f) {
+  TapRows a = f.across, l = f.along;
+  const int64_t lanes = a.lanes, together = f.flat_lanes / lanes;
+  const int64_t before = f.cells_at, after = l.offsets[l.taps - 1] - before;
+  T* const middle = static_cast<T*>(f.flat) + l.offsets[l.taps - 1];
+  Streamer streamer(f.staged, f.stream_to);
+  size_t finished = 0;
+  for (int64_t p = 0; p < a.planes; ++p) {
+    const T* from = static_cast<const T*>(a.src) + p * a.src_plane;
+    T* to = static_cast<T*>(l.dst) + p * l.dst_plane;
+    for (int64_t row = 0; row < a.rows; row += together) {
+      const int64_t rows = row + together <= a.rows ? together : a.rows - row;
+      a.lanes = l.lanes = rows * lanes;
+      row_function<Op, T>(a)(from, a, middle);
+      row_function<Op, T>(l)(middle - before, l, to);
+      for (int64_t i = 0; i < before; ++i) edges<Op>(middle, l, before, lanes, rows, i, to);
+      for (int64_t i = lanes - after; i < lanes; ++i) {
+        edges<Op>(middle, l, before, lanes, rows, i, to);
+      }
+      if constexpr (hwy::IsFloat<T>()) {
+        if (f.divisor != 0) divide_row(l.lanes, f.divisor, to);
+      }
+      if (f.stream_to) {
+        finished += static_cast<size_t>(l.lanes) * sizeof(T);
+        streamer.advance(finished);
+      }
+      from += a.lanes;
+      to += l.lanes;
+    }
+  }
+  if (f.stream_to) streamer.finish(finished);
+}
+
 // Rows of a band, one after another: across into one of a few rows that stay in the cache, and
 // along into the destination a few rows later, when what was stored can be loaded without waiting.
 template <class Op, class T>
 void combine_rows(const FusedRows& f) {
+  if (f.flat) return combine_flat<Op, T>(f);
   const TapRows &a = f.across, &l = f.along;
   const RowFn<T> across = row_function<Op, T>(a), along = row_function<Op, T>(l);
   constexpr int kLag = FusedRows::kRows - 1;

@@ -110,6 +110,11 @@ class ProblemSource {
       problem->shape[place] = n;
       budget /= n;
     }
+    // Many small planes, channels first: they are pooled side by side.
+    if (rank > 1 && limits_.elements >= 1000 && rng_.percent(6)) {
+      for (int64_t& n : problem->shape) n = std::min<int64_t>(n, rank > 3 ? 4 : 9);
+      problem->shape[0] = rng_.between(8, 40);
+    }
   }
 
   void draw_axes(Problem* problem) {
