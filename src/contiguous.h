@@ -24,8 +24,8 @@ inline bool rows_in_lanes(const Space& space, const Bound& array) {
 // without gaps.
 template <class SizeOf>
 bool has_plain_planes(const Space& space, const Bound& array, SizeOf size_of) {
-  if (space.inner != 1 || !rows_in_lanes(space, array)) return false;
-  int64_t step = array.element;
+  if (!rows_in_lanes(space, array)) return false;
+  int64_t step = array.element * space.inner;
   for (int i = space.pooled - 1; i >= 0; --i) {
     const int64_t size = size_of(i);
     if (array.box[i].begin != 0 || array.box[i].size() != size) return false;

@@ -10,6 +10,7 @@
 #include "operations.h"
 #include "planes.h"
 #include "reductions.h"
+#include "repeat.h"
 #include "rows.h"
 #include "winner.h"
 
@@ -315,16 +316,22 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
 
 int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const ArrayArg& dx,
                     ndpool_error* error) {
-  const ArrayArg args[2] = {g, dx};
+  // dx comes first, because its memory is larger: where windows are whole axes, g looks as if it
+  // had its channels last.
+  const ArrayArg args[2] = {dx, g};
   Space space;
   Bound bound[2];
-  bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
-  const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::g);
+  bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 0, &space, bound);
+  const RepeatJob repeat(plan, space, bound[1], bound[0]);
+  if (repeat.possible() && fits_scratch(repeat, exec)) {
+    return run_job(repeat, repeat.tasks(), repeat.grain(), exec, error);
+  }
+  const PlanesJob planes(plan, space, bound[1], bound[0], PlanesJob::From::g);
   if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
-  const Reduction reduction = transposed_sum(plan, space, bound[0], float_lane(plan.type));
-  const BandJob band(plan, space, bound[1], plan.type, reduction);
+  const Reduction reduction = transposed_sum(plan, space, bound[1], float_lane(plan.type));
+  const BandJob band(plan, space, bound[0], plan.type, reduction);
   if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);
-  const SumJob job(plan, space, bound[1], plan.type, true, reduction);
+  const SumJob job(plan, space, bound[0], plan.type, true, reduction);
   return run_rows(job, job.tasks, exec, error);
 }
 

@@ -41,7 +41,10 @@ PlanesJob::PlanesJob(const Plan& plan, const Space& space, const Bound& source, 
   const auto sizes = [&](bool of_x) {
     return [&plan, of_x](int i) { return of_x ? plan.axes[i].cells : plan.axes[i].outputs; };
   };
-  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || space.batch < kLanesTogether) return;
+  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || space.inner != 1 ||
+      space.batch < kLanesTogether) {
+    return;
+  }
   for (const Bound* array : {&source, &target}) {
     if (array->element != 4 && array->element != 8) return;
   }

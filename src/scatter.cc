@@ -22,8 +22,8 @@ ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, con
                        const Bound& dx)
     : plan_(plan), space_(space), g_(g), argmax_(argmax), dx_(dx), last_(space.pooled - 1) {
   const bool real = plan.type == NDPOOL_F32 || plan.type == NDPOOL_F64;
-  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || !real || plan.argmax_type != NDPOOL_U8 ||
-      plan.has_empty_windows) {
+  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || !real || space.inner != 1 ||
+      plan.argmax_type != NDPOOL_U8 || plan.has_empty_windows) {
     return;
   }
   const auto outputs = [&](int i) { return plan.axes[i].outputs; };

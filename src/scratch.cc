@@ -7,6 +7,7 @@
 #include "operations.h"
 #include "planes.h"
 #include "reductions.h"
+#include "repeat.h"
 #include "scatter.h"
 #include "spread.h"
 #include "window_ops.h"
@@ -85,11 +86,12 @@ size_t band_bytes(const Plan& plan) {
                   sum_reduction(plan, space, bound[0], plan.sum_lane)));
     ArrayArg g = y;
     g.element = x.element;
-    bind({g, x}, 1);
+    bind({x, g}, 0);
     if (derivatives) {
-      count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::g));
-      count(BandJob(plan, space, bound[1], plan.type,
-                    transposed_sum(plan, space, bound[0], float_lane(plan.type))));
+      count(RepeatJob(plan, space, bound[1], bound[0]));
+      count(PlanesJob(plan, space, bound[1], bound[0], PlanesJob::From::g));
+      count(BandJob(plan, space, bound[0], plan.type,
+                    transposed_sum(plan, space, bound[1], float_lane(plan.type))));
     }
   } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
     bind({x, y, argmax}, 1);
@@ -97,10 +99,10 @@ size_t band_bytes(const Plan& plan) {
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));
-    bind({y, argmax, x}, 2);
+    bind({x, y, argmax}, 0);
     if (derivatives) {
-      count(SpreadJob(plan, space, bound[0], bound[1], bound[2]));
-      count(ScatterJob(plan, space, bound[0], bound[1], bound[2]));
+      count(SpreadJob(plan, space, bound[1], bound[2], bound[0]));
+      count(ScatterJob(plan, space, bound[1], bound[2], bound[0]));
     }
   }
   return bytes;

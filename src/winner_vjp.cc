@@ -218,24 +218,24 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
 
 int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, const ArrayArg& g,
                    const ArrayArg& dx, ndpool_error* error) {
-  const ArrayArg args[3] = {g, argmax, dx};
+  const ArrayArg args[3] = {dx, g, argmax};
   Space space;
   Bound bound[3];
-  bind_arrays(plan.rank, plan.is_pooled.get(), args, 3, 2, &space, bound);
-  if (int32_t code = check_argmax(plan, space, bound[1], argmax, exec, error)) return code;
-  const ScatterJob scatter(plan, space, bound[0], bound[1], bound[2]);
+  bind_arrays(plan.rank, plan.is_pooled.get(), args, 3, 0, &space, bound);
+  if (int32_t code = check_argmax(plan, space, bound[2], argmax, exec, error)) return code;
+  const ScatterJob scatter(plan, space, bound[1], bound[2], bound[0]);
   if (scatter.possible() && fits_scratch(scatter, exec)) {
     return run_job(scatter, scatter.planes(), scatter.grain(), exec, error);
   }
-  const SpreadJob spread(plan, space, bound[0], bound[1], bound[2]);
+  const SpreadJob spread(plan, space, bound[1], bound[2], bound[0]);
   if (spread.possible() && fits_scratch(spread, exec)) {
     return run_job(spread, spread.tasks().total(), spread.tasks().grain(), exec, error);
   }
   if (plan.type == NDPOOL_F64) {
-    return run_boxes(WinnerVjpJob<double>(plan, space, bound[0], bound[2], &bound[1], nullptr),
+    return run_boxes(WinnerVjpJob<double>(plan, space, bound[1], bound[0], &bound[2], nullptr),
                      exec, error);
   }
-  return run_boxes(WinnerVjpJob<float>(plan, space, bound[0], bound[2], &bound[1], nullptr), exec,
+  return run_boxes(WinnerVjpJob<float>(plan, space, bound[1], bound[0], &bound[2], nullptr), exec,
                    error);
 }
 

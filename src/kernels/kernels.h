@@ -155,12 +155,20 @@ struct WinnerTapKernels {
   void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
 };
 
+// Each of some groups of `inner` elements, divided, to `times` places side by side; no more than
+// `places` in all, and zeros in those that are left.
+struct Repeat {
+  int64_t groups = 0, inner = 1, times = 1, places = 0, divisor = 1;
+};
+
 struct MoveKernels {
   void (*split[4])(const SplitRows& rows);  // by log2 of the element size
   void (*join[4])(const SplitRows& rows);
   // dst[c*dst_row + r] = src[r*src_row + c], elements of 4 and of 8 bytes.
   void (*transpose[2])(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
                        int64_t dst_row);
+  // f32, f64.
+  void (*repeat_divided[2])(const Repeat& shape, const void* src, void* dst);
   // The largest of `count` bytes, `distance` apart.
   uint64_t (*largest)(const char* first, int64_t count, int64_t distance);
   // In each row, lane to[i] becomes what lane from[i] is.

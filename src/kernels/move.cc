@@ -184,6 +184,57 @@ void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, 
   }
 }
 
+// Multiplying by the reciprocal of a power of two rounds as dividing does.
+template <class T>
+struct Divide {
+  explicit Divide(int64_t by)
+      : exact(by > 0 && (by & (by - 1)) == 0), divisor(static_cast<T>(by)), factor(1 / divisor) {}
+  T operator()(T value) const { return exact ? value * factor : value / divisor; }
+  bool exact;
+  T divisor, factor;
+};
+
+template <class T>
+void repeat_divided(const Repeat& shape, const void* src, void* dst) {
+  const T* HWY_RESTRICT from = static_cast<const T*>(src);
+  T* HWY_RESTRICT to = static_cast<T*>(dst);
+  const Divide<T> divide(shape.divisor);
+  const int64_t inner = shape.inner, times = shape.times;
+  const int64_t whole = shape.places / times < shape.groups ? shape.places / times : shape.groups;
+  int64_t i = 0;
+  if (inner == 1 && times == 2) {
+#if HWY_TARGET != HWY_SCALAR
+    const hn::ScalableTag<T> d;
+    const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+    const auto factor = hn::Set(d, divide.factor), divisor = hn::Set(d, divide.divisor);
+    for (; i + step <= whole; i += step) {
+      const auto v = hn::LoadU(d, from + i);
+      const auto q = divide.exact ? hn::Mul(v, factor) : hn::Div(v, divisor);
+      hn::StoreInterleaved2(q, q, d, to + 2 * i);
+    }
+#endif
+  }
+  if (inner == 1) {
+    for (; i < whole; ++i) {
+      const T value = divide(from[i]);
+      for (int64_t k = 0; k < times; ++k) to[i * times + k] = value;
+    }
+  }
+  for (; i < whole; ++i) {
+    T* first = to + i * times * inner;
+    for (int64_t c = 0; c < inner; ++c) first[c] = divide(from[i * inner + c]);
+    for (int64_t k = 1; k < times; ++k) {
+      std::memcpy(first + k * inner, first, static_cast<size_t>(inner) * sizeof(T));
+    }
+  }
+  int64_t place = whole * times;
+  for (; place < shape.places && place < shape.groups * times; ++place) {
+    for (int64_t c = 0; c < inner; ++c) to[place * inner + c] = divide(from[whole * inner + c]);
+  }
+  std::memset(to + place * inner, 0,
+              static_cast<size_t>((shape.places - place) * inner) * sizeof(T));
+}
+
 // Whole cache lines go past the caches, the rest through them.
 void stream(const void* src, void* dst, size_t bytes) {
   const hn::ScalableTag<uint8_t> d;
@@ -242,6 +293,8 @@ MoveKernels make_table() {
   t.repeat[3] = repeat<uint64_t>;
   t.transpose[0] = transpose<uint32_t>;
   t.transpose[1] = transpose<uint64_t>;
+  t.repeat_divided[0] = repeat_divided<float>;
+  t.repeat_divided[1] = repeat_divided<double>;
   t.largest = largest;
   t.stream = stream;
   t.flush = [] { hwy::FlushStream(); };

@@ -1,0 +1,114 @@
+#include "repeat.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "contiguous.h"
+#include "machine.h"
+
+namespace ndpool {
+namespace {
+
+constexpr int64_t kChunkBytes = 16 * 1024;
+constexpr int64_t kMostStagedBytes = 128 * 1024;
+
+}  // namespace
+
+RepeatJob::RepeatJob(const Plan& plan, const Space& space, const Bound& g, const Bound& dx)
+    : plan_(plan), space_(space), g_(g), dx_(dx), size_(dx.element) {
+  const bool real = plan.type == NDPOOL_F32 || plan.type == NDPOOL_F64;
+  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || !real || plan.counts.uniform() == 0) return;
+  for (int i = 0; i < space.pooled; ++i) {
+    const Axis& axis = plan.even_axes[i];
+    if (axis.adaptive || axis.pad_lo != 0) return;
+    if (axis.window > 1 && axis.dilation != 1) return;
+    if (axis.outputs > 1 && axis.stride != axis.window) return;
+    axes_[i] = {axis.cells, axis.outputs, axis.window};
+  }
+  const auto cells = [&](int i) { return axes_[i].cells; };
+  const auto outputs = [&](int i) { return axes_[i].outputs; };
+  if (!has_plain_planes(space, dx, cells) || !has_plain_planes(space, g, outputs)) return;
+  int count = space.pooled;
+  for (; count > 1; --count) {
+    const Extent &last = axes_[count - 1], &other = axes_[count - 2];
+    if (last.outputs != 1 || last.window < last.cells || other.outputs != 1 ||
+        other.window < other.cells) {
+      break;
+    }
+    axes_[count - 2] = {other.cells * last.cells, 1, other.cells * last.cells};
+  }
+  place_ = axes_[count - 1];
+  if (count > 1) row_ = axes_[count - 2];
+  row_bytes_ = place_.cells * space.inner * size_;
+  g_row_bytes_ = place_.outputs * space.inner * size_;
+  planes_ = space.outer_total();
+  planes_are_rows_ = count == 1 && dx.batch == row_bytes_ && g.batch == g_row_bytes_;
+  if (planes_are_rows_) {
+    row_ = {space.batch, space.batch, 1};
+  } else {
+    planes_ *= space.batch;
+  }
+  before_ = std::max(0, count - 2);
+  for (int i = 0; i < before_; ++i) slabs_ *= axes_[i].cells;
+  const int64_t windows = std::max<int64_t>(1, kChunkBytes / (row_bytes_ * row_.window));
+  chunk_rows_ = std::min(row_.cells, windows * row_.window);
+  chunks_ = (row_.cells + chunk_rows_ - 1) / chunk_rows_;
+  streaming_ = chunk_rows_ * row_bytes_ <= kMostStagedBytes &&
+               static_cast<size_t>(elements_of(space, dx) * size_) >= streaming_bytes();
+  possible_ = true;
+}
+
+int64_t RepeatJob::grain() const {
+  return std::max<int64_t>(1, 16384 * size_ / (chunk_rows_ * row_bytes_));
+}
+
+void RepeatJob::work(Arena* arena, TaskQueue* queue) const {
+  char* staged = static_cast<char*>(
+      arena->take(streaming_ ? chunk_rows_ * row_bytes_ : 0, static_cast<size_t>(1)));
+  if (!queue) return;
+  for (Range range; queue->take(&range);) {
+    for (int64_t task = range.begin; task < range.end; ++task) run(task, staged);
+  }
+  if (streaming_) plan_.kernels->move->flush();
+}
+
+// One chunk of rows.
+void RepeatJob::run(int64_t task, char* staged) const {
+  const Range rows{task % chunks_ * chunk_rows_,
+                   std::min(row_.cells, (task % chunks_ + 1) * chunk_rows_)};
+  task /= chunks_;
+  const int64_t slab = task % slabs_, plane = task / slabs_;
+  const int64_t planes = planes_are_rows_ ? 1 : space_.batch;
+  const char* g = outer_address(space_, g_, plane / planes) + plane % planes * g_.batch;
+  char* to = outer_address(space_, dx_, plane / planes) + plane % planes * dx_.batch +
+             (slab * row_.cells + rows.begin) * row_bytes_;
+  // The windows that hold the slab, if there are any.
+  bool held = true;
+  int64_t cell = slab, step = row_.outputs;
+  for (int i = before_ - 1; i >= 0; --i) {
+    const int64_t output = cell % axes_[i].cells / axes_[i].window;
+    held = held && output < axes_[i].outputs;
+    cell /= axes_[i].cells;
+    g += output * step * g_row_bytes_;
+    step *= axes_[i].outputs;
+  }
+  char* const first = streaming_ ? staged : to;
+  char* at = first;
+  const Repeat shape{place_.outputs, space_.inner, place_.window, place_.cells,
+                     plan_.counts.uniform()};
+  for (int64_t r = rows.begin; r < rows.end; at += row_bytes_, ++r) {
+    const int64_t output = r / row_.window;
+    if (!held || output >= row_.outputs) {
+      std::memset(at, 0, static_cast<size_t>(row_bytes_));
+    } else if (r % row_.window != 0 && r > rows.begin) {
+      std::memcpy(at, at - row_bytes_, static_cast<size_t>(row_bytes_));
+    } else {
+      plan_.kernels->move->repeat_divided[size_ == 8](shape, g + output * g_row_bytes_, at);
+    }
+  }
+  if (streaming_) {
+    plan_.kernels->move->stream(first, to, static_cast<size_t>(rows.size() * row_bytes_));
+  }
+}
+
+}  // namespace ndpool
