@@ -74,9 +74,9 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
     if (neighbours) cut.along = static_cast<int>(line.taps());
     cut.paired = neighbours && line.spacing() == 2;
     cut.fused = fused && !winners && (cut.paired || line.spacing() == 1);
-    cut.flat = cut.fused && last > 0 && inner == 1 && line.spacing() == 1 &&
-               line.taps() <= kMostFlatTaps && outputs == line.sources() &&
-               cut.outputs == outputs && line.reach() <= outputs &&
+    cut.flat = cut.fused && (r.lane == Lane::f32 || r.lane == Lane::f64) && last > 0 &&
+               inner == 1 && line.spacing() == 1 && line.taps() <= kMostFlatTaps &&
+               outputs == line.sources() && cut.outputs == outputs && line.reach() <= outputs &&
                2 * outputs * size <= kFlatBytes;
   }
   const int64_t row_lanes = (sources_for(line, cut.outputs) + 1) * inner;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kLanesTogether = 8;  // planes are turned in groups of so many
 constexpr int64_t kMostLanes = 64;
+constexpr int64_t kMostTaps = 256;          // for so few lanes
 constexpr int64_t kGroupBytes = 24 * 1024;  // that a group should have
 constexpr int64_t kMostGroupBytes = 64 * 1024;
 constexpr int64_t kPairedRow = 48;
@@ -67,6 +68,8 @@ PlanesJob::PlanesJob(const Plan& plan, const Space& space, const Bound& source, 
   }
   const int64_t most = std::clamp(kGroupBytes / bytes, kLanesTogether, kMostLanes);
   lanes_ = std::min(most, space.batch) / kLanesTogether * kLanesTogether;
+  if (lanes_ == kLanesTogether && plan.box_taps > kMostTaps) lanes_ = 0;
+  if (lanes_ == 0) return;
   groups_ = (space.batch + lanes_ - 1) / lanes_;
   streaming_ =
       target.batch == target_.elements * target.element &&

@@ -86,9 +86,10 @@ struct FusedRows {
   int pads = 0;
   const int32_t* pad_to = nullptr;
   const int32_t* pad_from = nullptr;
-  // If given: source and destination are rows of as many lanes without gaps, and are computed as if
-  // they were one row, some of them at a time; then the lanes whose taps lie in other rows again.
-  // Memory for flat_lanes lanes, and for as many before and after them as a window has.
+  // If given (f32, f64): source and destination are rows of as many lanes without gaps, and are
+  // computed as if they were one row, some of them at a time; then the lanes whose taps lie in
+  // other rows again. Memory for flat_lanes lanes, and for as many before and after them as a
+  // window has.
   void* flat = nullptr;
   int64_t flat_lanes = 0;
   int64_t divisor = 0;  // f32, f64: results are divided by it

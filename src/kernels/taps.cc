@@ -43,19 +43,34 @@ HWY_INLINE void few(D d, const T* from, const int64_t* at, int64_t lanes, T* to)
               [&](int64_t i) HWY_ATTR { hn::StoreU(tree<Op, 0, taps>(d, tap, i), d, to + i); });
 }
 
+// Calls body(number of vectors, lane) for vectors that together cover `lanes`: of floats two at a
+// time, so that both halves of a cache line are used while it is there.
+template <class D, class Body>
+HWY_INLINE void each_line(D d, int64_t lanes, Body body) {
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+    for (; i + 2 * step <= lanes; i += 2 * step) body(std::integral_constant<int, 2>(), i);
+  }
+  for (; i < lanes; i += step) {
+    body(std::integral_constant<int, 1>(), i + step <= lanes ? i : lanes - step);
+  }
+}
+
 // Max and min may be taken in any order.
 template <class Op, class D, class T>
 HWY_INLINE void many_extremes(D d, const T* from, const int64_t* at, int taps, int64_t lanes,
                               T* to) {
-  each_vector(d, lanes, [&](int64_t i) HWY_ATTR {
-    auto a = hn::LoadU(d, from + at[0] + i), b = a;
-    int t = 1;
-    for (; t + 2 <= taps; t += 2) {
-      a = Op::many(a, hn::LoadU(d, from + at[t] + i));
-      b = Op::many(b, hn::LoadU(d, from + at[t + 1] + i));
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  each_line(d, lanes, [&](auto vectors, int64_t i) HWY_ATTR {
+    hn::Vec<D> best[vectors];
+    for (int v = 0; v < vectors; ++v) best[v] = hn::LoadU(d, from + at[0] + i + v * step);
+    for (int t = 1; t < taps; ++t) {
+      for (int v = 0; v < vectors; ++v) {
+        best[v] = Op::many(best[v], hn::LoadU(d, from + at[t] + i + v * step));
+      }
     }
-    if (t < taps) a = Op::many(a, hn::LoadU(d, from + at[t] + i));
-    hn::StoreU(Op::many(a, b), d, to + i);
+    for (int v = 0; v < vectors; ++v) hn::StoreU(best[v], d, to + i + v * step);
   });
 }
 
@@ -63,15 +78,21 @@ HWY_INLINE void many_extremes(D d, const T* from, const int64_t* at, int taps, i
 template <class D, class T>
 HWY_INLINE void many_sums(D d, const T* from, const int64_t* at, const uint8_t* merges, int taps,
                           int64_t lanes, T* to) {
-  each_vector(d, lanes, [&](int64_t i) HWY_ATTR {
-    hn::Vec<D> waiting[kMaxDepth];
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  each_line(d, lanes, [&](auto vectors, int64_t i) HWY_ATTR {
+    hn::Vec<D> waiting[kMaxDepth][vectors];
     int depth = 0;
     for (int t = 0; t < taps; ++t) {
-      auto v = hn::LoadU(d, from + at[t] + i);
-      for (int m = merges[t]; m > 0; --m) v = hn::Add(waiting[--depth], v);
-      waiting[depth++] = v;
+      hn::Vec<D> sum[vectors];
+      for (int v = 0; v < vectors; ++v) sum[v] = hn::LoadU(d, from + at[t] + i + v * step);
+      for (int m = merges[t]; m > 0; --m) {
+        --depth;
+        for (int v = 0; v < vectors; ++v) sum[v] = hn::Add(waiting[depth][v], sum[v]);
+      }
+      for (int v = 0; v < vectors; ++v) waiting[depth][v] = sum[v];
+      ++depth;
     }
-    hn::StoreU(waiting[0], d, to + i);
+    for (int v = 0; v < vectors; ++v) hn::StoreU(waiting[0][v], d, to + i + v * step);
   });
 }
 
@@ -262,9 +283,7 @@ void combine_flat(const FusedRows& f) {
       for (int64_t i = lanes - after; i < lanes; ++i) {
         edges<Op>(middle, l, before, lanes, rows, i, to);
       }
-      if constexpr (hwy::IsFloat<T>()) {
-        if (f.divisor != 0) divide_row(l.lanes, f.divisor, to);
-      }
+      if (f.divisor != 0) divide_row(l.lanes, f.divisor, to);
       if (f.stream_to) {
         finished += static_cast<size_t>(l.lanes) * sizeof(T);
         streamer.advance(finished);
@@ -280,7 +299,9 @@ void combine_flat(const FusedRows& f) {
 // along into the destination a few rows later, when what was stored can be loaded without waiting.
 template <class Op, class T>
 void combine_rows(const FusedRows& f) {
-  if (f.flat) return combine_flat<Op, T>(f);
+  if constexpr (hwy::IsFloat<T>()) {
+    if (f.flat) return combine_flat<Op, T>(f);
+  }
   const TapRows &a = f.across, &l = f.along;
   const RowFn<T> across = row_function<Op, T>(a), along = row_function<Op, T>(l);
   constexpr int kLag = FusedRows::kRows - 1;
