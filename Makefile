@@ -15,7 +15,7 @@ wheel_sources = $(shell find python/core python/jax python/ndpool -name '*.cc' -
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format dev asan tsan python python-check python-test test-torch test-tiny release bench-quick bench bench-models bench-publish soak test-aarch64 clean
+.PHONY: help setup test demo lint format dev asan tsan python python-check python-test test-torch test-tiny release bench-quick bench-scaling bench bench-models bench-publish soak test-aarch64 clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -122,6 +122,15 @@ bench-quick: | build ## ndpool against the limit of memory, a few problems in un
 	$(call say,running; compare the time of ndpool with the smaller of both limits)
 	@build/release/bench_quick
 
+bench-scaling: | build ## how cost grows from 1 KB to 1 GB, and what a second thread gains
+	@tools/setup build
+	$(call say,building the benchmark)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --parallel $(JOBS) --target bench_scaling
+	@mkdir -p build/bench
+	@build/release/bench_scaling | tee build/bench/scaling.new
+	@mv build/bench/scaling.new build/bench/scaling.md
+
 bench: | build ## ndpool against its peers; one line: make bench LINES='forward | max f32 4x8x8 w2x2'
 	@tools/setup build bench
 	@python3 bench/install.py build/bench-venv
@@ -130,7 +139,7 @@ bench: | build ## ndpool against its peers; one line: make bench LINES='forward 
 	@cmake --build --preset release --parallel $(JOBS) --target ndpool bench_limit
 	$(call say,measuring; keep the machine quiet)
 	@build/bench-venv/bin/python bench/compare.py $(bench_lines) $(BENCH_ARGS)
-	@[ -n "$(bench_lines)" ] || $(MAKE) --no-print-directory bench-models
+	@[ -n "$(bench_lines)" ] || $(MAKE) --no-print-directory bench-scaling bench-models
 
 bench-models: ## three small networks in torch, before and after accelerate(); after make bench
 	$(call say,whole models: torch's pooling and ndpool's)

@@ -49,7 +49,15 @@ One line alone:
 make bench LINES='forward | max f32 32x64x112x112 w3x3 s2 p1'
 ```
 
-{report.markdown(results)}"""
+{report.markdown(results)}{scaling()}"""
+
+
+def scaling() -> str:
+    """The tables of `make bench-scaling`, if it has been run."""
+    found = ROOT / "build/bench/scaling.md"
+    if not found.exists():
+        return ""
+    return f"\n{found.read_text(encoding='utf-8')}\nThese two alone: `make bench-scaling`.\n"
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
 // With the caller's scratch and runner a call allocates nothing: not through operator new, not
-// through malloc. A program of its own, because it replaces malloc.
+// through malloc. Without, it takes little, whatever the array's size. A program of its own,
+// because it replaces malloc.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <cerrno>
@@ -14,12 +16,19 @@
 namespace {
 
 std::atomic<long> g_allocations = 0;
+std::atomic<long> g_bytes = 0;  // taken and not given back yet
+std::atomic<long> g_most_bytes = 0;
 std::atomic<bool> g_counting = false;
 
-[[maybe_unused]] void count() {
+[[maybe_unused]] void* count(void* memory, std::size_t bytes) {
   if (g_counting.load(std::memory_order_relaxed)) {
     g_allocations.fetch_add(1, std::memory_order_relaxed);
+    const long now = g_bytes.fetch_add(static_cast<long>(bytes)) + static_cast<long>(bytes);
+    long most = g_most_bytes;
+    while (now > most && !g_most_bytes.compare_exchange_weak(most, now)) {
+    }
   }
+  return memory;
 }
 
 }  // namespace
@@ -40,31 +49,35 @@ void __libc_free(void* memory);
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 
 void* malloc(std::size_t size) {
-  count();
-  return __libc_malloc(size);
+  void* const memory = __libc_malloc(size);
+  return count(memory, malloc_usable_size(memory));
 }
 void* calloc(std::size_t number, std::size_t size) {
-  count();
-  return __libc_calloc(number, size);
+  void* const memory = __libc_calloc(number, size);
+  return count(memory, malloc_usable_size(memory));
 }
 void* realloc(void* old, std::size_t size) {
-  count();
-  return __libc_realloc(old, size);
+  const std::size_t before = malloc_usable_size(old);
+  void* const memory = __libc_realloc(old, size);
+  count(memory, malloc_usable_size(memory));
+  if (g_counting.load(std::memory_order_relaxed)) g_bytes.fetch_sub(static_cast<long>(before));
+  return memory;
 }
 void* memalign(std::size_t alignment, std::size_t size) {
-  count();
-  return __libc_memalign(alignment, size);
+  void* const memory = __libc_memalign(alignment, size);
+  return count(memory, malloc_usable_size(memory));
 }
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  count();
-  return __libc_memalign(alignment, size);
-}
+void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
 int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
-  count();
-  *memory = __libc_memalign(alignment, size);
+  *memory = memalign(alignment, size);
   return *memory == nullptr ? ENOMEM : 0;
 }
-void free(void* memory) { __libc_free(memory); }
+void free(void* memory) {
+  if (g_counting.load(std::memory_order_relaxed)) {
+    g_bytes.fetch_sub(static_cast<long>(malloc_usable_size(memory)));
+  }
+  __libc_free(memory);
+}
 }
 #else
 #define COUNTS_ALLOCATIONS 0
@@ -78,7 +91,7 @@ using ndpool::Plan;
 // The allocations of one call.
 template <class Call>
 long allocations_of(Call call) {
-  g_allocations = 0;
+  g_allocations = g_bytes = g_most_bytes = 0;
   g_counting = true;
   call();
   g_counting = false;
@@ -140,6 +153,48 @@ TEST(Allocation, CallsWithTheCallersScratchAndRunnerAllocateNothing) {
         "max f32 4x5x6x7x8 w2x2x2x2x2 s1", "max f32 8x20x20 w3x3 d2 ties=split"}) {
     for (const int threads : {1, 3}) expect_no_allocation(line, threads);
   }
+}
+
+// Runs a line's problem as users do; says how much memory each call took at once.
+void expect_little_memory(const std::string& line, int threads) {
+  constexpr long kMost = 1 << 20;
+  constexpr long kMostPerThread = 64 << 10;
+  const Plan plan = Plan::parse(line).value();
+  const Exec exec = {.threads = threads};
+  const std::vector<float> x(static_cast<std::size_t>(plan.input_count()), 1.5F);
+  const std::vector<float> g(static_cast<std::size_t>(plan.output_count()), 1.0F);
+  std::vector<float> y(g.size());
+  std::vector<float> dx(x.size());
+  plan.forward(x, y, exec);  // the pool's threads are made once
+  const auto check = [&](const char* name, auto call) {
+    allocations_of(call);
+    EXPECT_LE(g_most_bytes, kMost + kMostPerThread * threads)
+        << name << " of " << line << ", " << threads << " threads";
+  };
+  check("forward", [&] { plan.forward(x, y, exec); });
+  check("vjp", [&] { plan.vjp(x, g, dx, exec); });
+  if (line.starts_with("max") && line.find("ties=") == std::string::npos) {
+    ndpool::Compact argmax = plan.make_argmax();
+    check("forward with argmax", [&] { plan.forward(x, y, argmax, exec); });
+    check("vjp from argmax", [&] { plan.vjp_argmax(argmax, g, dx, exec); });
+  }
+}
+
+TEST(Allocation, BesideItsArraysACallTakesAMegabyteAndALittleForEachThread) {
+  if (!COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer's allocator is not replaced";
+  for (const char* line :
+       {"max f32 8x64x112x112 w2x2", "max f32 8x64x112x112 w3x3 s2 p1",
+        "max f32 4x112x112x64 w3x3 s2 p1 axes=1,2", "avg f32 8x64x112x112 w3x3 s2 p1 nopad",
+        "avg f32 64x512x7x7 a3x3", "max f32 64x512x7x7 a3x3", "avg f32 64x2048x7x7 global axes=2,3",
+        "max f32 8x28x28x512 global axes=1,2", "max f32 2x1x300x300 w31x31 s1 p15",
+        "avg f32 2x1x300x300 w101x101 s1 p50", "max f32 1x1200x1200 w1000x1000 s20",
+        "avg f32 1x1200x1200 w1000x1000 s20", "avg f32 2x40000 w1000 s1",
+        "max f32 2x40000 w1000 s7", "max f32 8x64x64x8 w3x3x3 s1 p1",
+        "lp f32 4x112x112 w3x3 s2 p=3", "max f32 4x4x400x400 w2x2 ties=split"}) {
+    for (const int threads : {1, 2, 7}) expect_little_memory(line, threads);
+  }
+  // Boxes of exponentials: a megabyte for each thread.
+  expect_little_memory("smooth f32 8x112x112 w3x3 s2 p1", 1);
 }
 
 }  // namespace
