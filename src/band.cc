@@ -7,7 +7,8 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kOverread = 1;  // elements that paired loads may read after the last tap
+constexpr int64_t kShortRow = 128;  // bytes
+constexpr int64_t kOverread = 1;    // elements that paired loads may read after the last tap
 
 }  // namespace
 
@@ -329,7 +330,9 @@ void Band::fused(const BandTask& task, const View& view, Range positions, Range 
     f.across.src_row = run.pace * view.row;
     f.along.dst = at(target.values, r * target.row);
     f.along.dst_row = run.every * target.row;
-    const bool flat = flat_ && f.across.src_row == lanes && f.along.dst_row == lanes &&
+    // Long rows that go past the caches gain nothing: memory is what they wait for.
+    const bool gains = !target.stream_to || lanes * size_ < kShortRow;
+    const bool flat = flat_ && gains && f.across.src_row == lanes && f.along.dst_row == lanes &&
                       f.along.lanes == lanes && lanes == line.sources();
     f.flat = flat ? flat_ : nullptr;
     f.flat_lanes = kFlatBytes / size_;
