@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/combine.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/divide.h"
 #include "kernels/order.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -115,18 +116,9 @@ void divide(int64_t rows, int64_t lanes, void* block, int64_t stride, const void
   }
 }
 
-// Multiplying by the reciprocal of a power of two rounds as dividing does.
 template <class T>
 void scale(int64_t n, void* block, int64_t divisor) {
-  T* values = static_cast<T*>(block);
-  const T by = static_cast<T>(divisor);
-  const bool exact = divisor > 0 && (divisor & (divisor - 1)) == 0;
-  if (exact) {
-    const T factor = 1 / by;
-    for (int64_t i = 0; i < n; ++i) values[i] *= factor;
-  } else {
-    for (int64_t i = 0; i < n; ++i) values[i] /= by;
-  }
+  divide_row(n, divisor, static_cast<T*>(block));
 }
 
 template <class E>

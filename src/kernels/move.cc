@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/divide.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -183,16 +184,6 @@ void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, 
     for (int64_t c = 0; c < columns; ++c) to[c * dst_row + r] = from[r * src_row + c];
   }
 }
-
-// Multiplying by the reciprocal of a power of two rounds as dividing does.
-template <class T>
-struct Divide {
-  explicit Divide(int64_t by)
-      : exact(by > 0 && (by & (by - 1)) == 0), divisor(static_cast<T>(by)), factor(1 / divisor) {}
-  T operator()(T value) const { return exact ? value * factor : value / divisor; }
-  bool exact;
-  T divisor, factor;
-};
 
 template <class T>
 void repeat_divided(const Repeat& shape, const void* src, void* dst) {

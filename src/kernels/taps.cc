@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/divide.h"
 #include "kernels/order.h"
 #include "kernels/tap_rows.h"
 
@@ -173,19 +174,6 @@ template <class Op, class T>
 void combine_taps(const TapRows& t) {
   const RowFn<T> function = row_function<Op, T>(t);
   each_row<T>(t, [&t, function](const T* from, T* to, int64_t) { function(from, t, to); });
-}
-
-// n elements over one divisor. Multiplying by the reciprocal of a power of two rounds as dividing
-// does.
-template <class T>
-HWY_INLINE void divide_row(int64_t n, int64_t divisor, T* values) {
-  const T by = static_cast<T>(divisor);
-  if (divisor > 0 && (divisor & (divisor - 1)) == 0) {
-    const T factor = 1 / by;
-    for (int64_t i = 0; i < n; ++i) values[i] *= factor;
-  } else {
-    for (int64_t i = 0; i < n; ++i) values[i] /= by;
-  }
 }
 
 // Sends the whole cache lines of finished bytes past the caches.
