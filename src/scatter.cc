@@ -10,6 +10,7 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kMostPlaneBytes = 256 * 1024;
+constexpr int64_t kMostStagedBytes = 128 * 1024;
 
 // Where the first tap of a window lies.
 int64_t start_of(const Axis& axis, int64_t output) {
@@ -46,7 +47,7 @@ ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, con
     tap_place_[tap] = place;
   }
   const size_t bytes = static_cast<size_t>(elements_of(space, dx) * dx.element);
-  streaming_ = bytes >= streaming_bytes();
+  streaming_ = bytes >= streaming_bytes() && kTogether * cells_ * dx.element <= kMostStagedBytes;
   // Where no cell lies in two windows, comparing (spread.h) writes each cell once.
   bool overlap = false;
   for (int i = 0; i <= last_; ++i) {
