@@ -7,8 +7,7 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kShortRow = 128;  // bytes
-constexpr int64_t kOverread = 1;    // elements that paired loads may read after the last tap
+constexpr int64_t kOverread = 1;  // elements that paired loads may read after the last tap
 
 }  // namespace
 

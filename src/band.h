@@ -34,6 +34,8 @@ inline int64_t sources_for(const Line& line, int64_t outputs) {
   return (outputs - 1) * (line.pace() + !line.uniform()) + line.reach() + 1;
 }
 
+// Bytes of a row that costs more to begin than to compute.
+inline constexpr int64_t kShortRow = 128;
 // Of rows that are computed as one: bytes, and taps along them.
 inline constexpr int64_t kFlatBytes = 8192, kMostFlatTaps = 8;
 

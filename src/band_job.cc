@@ -9,8 +9,7 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kFewTaps = 4;     // on an axis: no gain from doubling
-constexpr int64_t kShortRow = 128;  // bytes: rows that cost more to begin than to compute
+constexpr int64_t kFewTaps = 4;  // on an axis: no gain from doubling
 
 // Whether doubling in padded planes is likely to beat bands.
 bool wants_padding(const Reduction& r, const BandCut& cut) {

@@ -16,8 +16,7 @@ constexpr int64_t kMostLanes = 64;
 constexpr int64_t kMostTaps = 256;          // for so few lanes
 constexpr int64_t kGroupBytes = 24 * 1024;  // that a group should have
 constexpr int64_t kMostGroupBytes = 64 * 1024;
-constexpr int64_t kPairedRow = 48;
-constexpr int64_t kShortRow = 128;  // bytes
+constexpr int64_t kPairedRow = 48;  // bytes: rows that are long enough for pairs of lanes
 
 // How many elements a plane has; more than kMostGroupBytes: too many.
 int64_t plane_size(const Space& space, const Bound& array) {
