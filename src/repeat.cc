@@ -23,7 +23,8 @@ RepeatJob::RepeatJob(const Plan& plan, const Space& space, const Bound& g, const
     if (axis.adaptive || axis.pad_lo != 0) return;
     if (axis.window > 1 && axis.dilation != 1) return;
     if (axis.outputs > 1 && axis.stride != axis.window) return;
-    axes_[i] = {axis.cells, axis.outputs, axis.window};
+    // Of a window that is wider than the axis, padding is most.
+    axes_[i] = {axis.cells, axis.outputs, std::min(axis.window, axis.cells)};
   }
   const auto cells = [&](int i) { return axes_[i].cells; };
   const auto outputs = [&](int i) { return axes_[i].outputs; };

@@ -55,6 +55,16 @@ TEST(Limits, ATileOfDroppedCellsTakesNoOutputsAndGetsZeros) {
   }
 }
 
+TEST(Limits, TheGradientOfAWindowThatIsPaddingButForAFewCellsIsSharedAsItsDivisorSays) {
+  const PlanPointer plan = parse("avg f32 3x4x4 w2305843009213693952x1 p0:2305843009213693952x0:0");
+  const std::vector<float> g(12, 1);
+  std::vector<float> dx(48, 7);
+  ndpool_error error{};
+  ASSERT_EQ(ndpool_vjp(plan.get(), {nullptr, nullptr}, in(g), out(&dx), nullptr, &error), NDPOOL_OK)
+      << error.message;
+  for (const float value : dx) EXPECT_EQ(value, 0x1p-61F);
+}
+
 TEST(Limits, ThePromisedScratchIsEnoughForWindowsLargerThanTheData) {
   for (const char* line : {"lp f32 33 w9252 s7021 p4611", "smooth f32 33 w9252 s7021 p4611",
                            "max f64 33 w9252 s7021 p4611", "avg f16 33 w9252 s7021 p4611"}) {
