@@ -7,7 +7,7 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kOverread = 1;  // elements that paired loads may read after the last tap
+constexpr int64_t kOverread = 3;  // elements that kernels may read after the last tap
 
 }  // namespace
 
@@ -315,6 +315,7 @@ void Band::fused(const BandTask& task, const View& view, Range positions, Range 
   along.give(&f.along);
   f.along.lanes = task.outputs.size() * inner_;
   f.along.along = w_.cut.along;
+  if (w_.cut.spaced) f.along.spacing = line.spacing();
   f.along.dst_plane = target.plane;
   const int64_t lanes = cells.size() * inner_;
   each_row_run(task, view, [&](const Run& run, bool any) {

@@ -37,15 +37,16 @@ inline int64_t sources_for(const Line& line, int64_t outputs) {
 // Bytes of a row that costs more to begin than to compute.
 inline constexpr int64_t kShortRow = 128;
 // Of rows that are computed as one: bytes, and taps along them.
-inline constexpr int64_t kFlatBytes = 8192, kMostFlatTaps = 8;
+inline constexpr int64_t kFlatBytes = 2048, kMostFlatTaps = 8;
 
 // How much one band covers, and what it needs.
 struct BandCut {
   BandForm form = BandForm::none;
-  // Narrow: single lanes are picked from a table of positions; or kernels take the 2 or 3
-  // neighbours of a window themselves, at every second lane if `paired`; fused: row by row, or, if
-  // there are as many results as cells in a row (flat), some rows as one.
-  bool tabled = false, paired = false, fused = false, flat = false;
+  // Narrow: single lanes are picked from a table of positions; or kernels take the neighbours of a
+  // window themselves: 2 or 3 of them, at every second lane if `paired`, or up to 8, further apart
+  // (spaced); fused: row by row, or, if there are as many results as cells in a row (flat), some
+  // rows as one.
+  bool tabled = false, paired = false, spaced = false, fused = false, flat = false;
   int along = 0;
   int64_t planes = 1, rows = 1, outputs = 1, inner = 1;
   int64_t loaded = 0, reduced = 0, split = 0, results = 0;  // elements

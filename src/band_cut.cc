@@ -10,6 +10,7 @@ constexpr int64_t kBandBytes = 16384;  // of reduced rows, so that all buffers s
 constexpr int64_t kMostBytes = 32768;  // of any other buffer
 constexpr int64_t kVectorBytes = 32;   // lanes narrower than this are not worth a row of their own
 constexpr int64_t kMostWinnerTaps = 64;
+constexpr int64_t kMostSpacedTaps = 8;
 constexpr int64_t kFlatTaps = 16;  // up to here one list beats across and along
 
 int64_t fit(int64_t room, int64_t most) { return std::clamp<int64_t>(room, 1, most); }
@@ -78,6 +79,11 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
                inner == 1 && line.spacing() == 1 && line.taps() <= kMostFlatTaps &&
                outputs == line.sources() && cut.outputs == outputs && line.reach() <= outputs &&
                2 * outputs * size <= kFlatBytes;
+  }
+  if (!cut.tabled && !line.transposed() && line.spacing() > 2 && fused && !winners && inner == 1 &&
+      size == 4 && line.step() == 1 && line.taps() > 1 && line.taps() <= kMostSpacedTaps) {
+    cut.spaced = cut.fused = true;
+    cut.along = static_cast<int>(line.taps());
   }
   const int64_t row_lanes = (sources_for(line, cut.outputs) + 1) * inner;
   // Of one row: what it is taken apart into.

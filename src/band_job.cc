@@ -109,7 +109,8 @@ std::string BandJob::describe() const {
   } else if (work_.cut.fused) {
     text = "bands: row by row, across into a row that stays in the cache, then along it";
     if (work_.cut.paired) text += ", every second lane";
-    text += " (few taps, stride 1 or 2: each cell is read once)";
+    if (work_.cut.spaced) text += ", windows turned in groups";
+    text += " (few taps: each cell is read once)";
   } else {
     text = "bands: across, rows taken apart by ";
     text += work_.cut.tabled ? "a table of positions" : "the phases of the stride";

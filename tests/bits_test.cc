@@ -46,7 +46,9 @@ const std::vector<std::string>& geometries() {
                                                  "90x3x16 w5 s3 p2",
                                                  "2x9x4x5x6 w2x3x2 s2x1x2",
                                                  "3x4x20x28 w3x3 s1 p1",
-                                                 "2x5x19x60 w3x4 s1x1 p1:1x2:1"};
+                                                 "2x5x19x60 w3x4 s1x1 p1:1x2:1",
+                                                 "3x4x31x101 w3x3 s3 p1",
+                                                 "2x3x12x97 w1x7 s1x5 p0x3"};
   return lines;
 }
 

@@ -9,6 +9,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/divide.h"
+#include "kernels/turn.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -49,11 +50,61 @@ HWY_INLINE void zip(int64_t count, const T* HWY_RESTRICT a, const T* HWY_RESTRIC
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// A tile of 16 bytes a row, turned; no more than `columns` of its columns are stored.
+template <class T>
+HWY_INLINE void transpose_tile(int64_t columns, const T* from, int64_t src_row, T* to,
+                               int64_t dst_row) {
+  constexpr int kWide = 16 / sizeof(T);
+  const hn::CappedTag<T, 32 / sizeof(T)> d;
+  hn::Vec<decltype(d)> column[kWide];
+  load_columns(d, from, src_row, column);
+  for (int c = 0; c < kWide && c < columns; ++c) hn::StoreU(column[c], d, to + c * dst_row);
+}
+#endif
+
+// Phases of a row that begin side by side, as many lanes of each as all have: to[phase][i] =
+// from[i*step + phase]. Returns how many lanes of each are done.
+template <class T>
+HWY_INLINE int64_t split_side_by_side([[maybe_unused]] const SplitRows& s,
+                                      [[maybe_unused]] const T* from, [[maybe_unused]] T* to) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) >= 4) {
+    const hn::CappedTag<T, 32 / sizeof(T)> d;
+    const int64_t high = static_cast<int64_t>(hn::Lanes(d)), wide = 16 / sizeof(T);
+    int64_t count = s.counts[0];
+    for (int phase = 1; phase < s.phases; ++phase) {
+      if (s.starts[phase] != s.starts[0] + phase) return 0;
+      if (s.counts[phase] < count) count = s.counts[phase];
+    }
+    if (s.phases >= wide && count >= high) {
+      // Tiles at the edges overlap the ones before them.
+      for (; i < count; i += high) {
+        const int64_t at = i + high <= count ? i : count - high;
+        for (int64_t after = 0; after < s.phases; after += wide) {
+          const int64_t c = after + wide <= s.phases ? after : s.phases - wide;
+          transpose_tile(wide, from + at * s.step + c, s.step, to + c * s.phase + at, s.phase);
+        }
+      }
+      return count;
+    }
+    // A tile reads up to three lanes that belong to no phase: no more than a step.
+    for (; i + high < count; i += high) {
+      transpose_tile(s.phases, from + i * s.step, s.step, to + i, s.phase);
+    }
+  }
+#endif
+  return i;
+}
+
 template <class T>
 void split(const SplitRows& s) {
   for (int64_t r = 0; r < s.rows; ++r) {
     const T* from = static_cast<const T*>(s.src) + r * s.src_row;
     T* row = static_cast<T*>(s.dst) + r * s.dst_row;
+    const int64_t done =
+        s.inner == 1 && !s.table && s.step > 2 ? split_side_by_side(s, from + s.starts[0], row) : 0;
     for (int phase = 0; phase < s.phases; ++phase) {
       const T* HWY_RESTRICT first = s.table ? from : from + s.starts[phase] * s.inner;
       T* HWY_RESTRICT to = row + phase * s.phase;
@@ -71,7 +122,7 @@ void split(const SplitRows& s) {
       } else if (s.inner == 1 && s.step == 2) {
         pick_even(count, first, to);
       } else if (s.inner == 1) {
-        for (int64_t i = 0; i < count; ++i) to[i] = first[i * s.step];
+        for (int64_t i = done; i < count; ++i) to[i] = first[i * s.step];
       } else {
         for (int64_t i = 0; i < count; ++i) {
           for (int64_t c = 0; c < s.inner; ++c)
@@ -113,43 +164,6 @@ void repeat(int64_t rows, int64_t row_stride, void* block, int64_t count, const 
   }
 }
 
-// A vector from each of some columns: of 16 bytes a row, as many rows as fill it.
-#if HWY_TARGET != HWY_SCALAR
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const T* from, int64_t distance) {
-  if constexpr (hn::MaxLanes(D()) * sizeof(T) == 16) {
-    return hn::LoadU(d, from);
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(d, hn::LoadU(half, from + distance), hn::LoadU(half, from));
-  }
-}
-HWY_INLINE void transpose_tile(const uint32_t* from, int64_t src_row, uint32_t* to,
-                               int64_t dst_row) {
-  const hn::CappedTag<uint32_t, 8> d;
-  const hn::Repartition<uint64_t, decltype(d)> pairs;
-  const auto row = [&](int64_t r)
-                       HWY_ATTR { return load_blocks(d, from + r * src_row, 4 * src_row); };
-  const auto r0 = row(0), r1 = row(1), r2 = row(2), r3 = row(3);
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + dst_row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * dst_row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * dst_row);
-}
-HWY_INLINE void transpose_tile(const uint64_t* from, int64_t src_row, uint64_t* to,
-                               int64_t dst_row) {
-  const hn::CappedTag<uint64_t, 4> d;
-  const auto r0 = load_blocks(d, from, 2 * src_row);
-  const auto r1 = load_blocks(d, from + src_row, 2 * src_row);
-  hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + dst_row);
-}
-#endif
-
 constexpr size_t kAhead = 4096;  // bytes
 
 // Tiles at the edges overlap the ones before them; what is too small for one goes by elements.
@@ -174,7 +188,7 @@ void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, 
         const T* ahead = from + r * src_row + after * high + kAhead / sizeof(T);
         hwy::Prefetch(ahead);
         hwy::Prefetch(ahead + 64 / sizeof(T));
-        transpose_tile(from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
+        transpose_tile(wide, from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
       }
     }
     return;

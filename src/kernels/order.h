@@ -60,7 +60,11 @@ template <class E>
 struct Extremum {
   template <class T>
   static T one(T a, T b) {
-    return E::beats(b, a) ? b : a;
+    // A vector of one lane: which of two numbers is larger cannot be foreseen, and must not become
+    // a branch.
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::CappedTag<T, 1> d;
+    return hn::GetLane(many(hn::Set(d, a), hn::Set(d, b)));
   }
   template <class V>
   static V many(V a, V b) {

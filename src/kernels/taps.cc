@@ -14,6 +14,7 @@
 #include "kernels/divide.h"
 #include "kernels/order.h"
 #include "kernels/tap_rows.h"
+#include "kernels/turn.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -148,6 +149,50 @@ void row_of_pairs(const T* from, const TapRows& t, T* to) {
   });
 }
 
+// `count` values as the tree joins them; `join` takes two.
+template <class V, class Join>
+HWY_INLINE V joined(V* values, int count, Join join) {
+  for (; count > 1; count = (count + 1) / 2) {
+    for (int k = 0; k < count / 2; ++k) values[k] = join(values[2 * k], values[2 * k + 1]);
+    if (count % 2 != 0) values[count / 2] = values[count - 1];
+  }
+  return values[0];
+}
+
+// Windows of up to 8 neighbours, `spacing` lanes apart, in lanes of 4 bytes: four neighbours of
+// each of some windows are turned.
+template <class Op, class T>
+void row_of_spaced(const T* from, const TapRows& t, T* to) {
+  const int taps = t.along;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<T, 8> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto four = [&](const T* at, int count) HWY_ATTR {
+    V v[4];
+    load_columns(d, at, t.spacing, v);
+    if (count == 1) return v[0];
+    const V two = Op::many(v[0], v[1]);
+    if (count == 2) return two;
+    return Op::many(two, count == 3 ? v[2] : Op::many(v[2], v[3]));
+  };
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  if (t.lanes >= step) {
+    each_vector(d, t.lanes, [&](int64_t i) HWY_ATTR {
+      const T* at = from + i * t.spacing;
+      V v = four(at, taps < 4 ? taps : 4);
+      if (taps > 4) v = Op::many(v, four(at + 4, taps - 4));
+      hn::StoreU(v, d, to + i);
+    });
+    return;
+  }
+#endif
+  for (int64_t i = 0; i < t.lanes; ++i) {
+    T values[8];
+    std::memcpy(values, from + i * t.spacing, static_cast<size_t>(taps) * sizeof(T));
+    to[i] = joined(values, taps, [](T a, T b) { return Op::one(a, b); });
+  }
+}
+
 template <class T>
 void row_of_one(const T* from, const TapRows& t, T* to) {
   std::memcpy(to, from + t.offsets[0], static_cast<size_t>(t.lanes) * sizeof(T));
@@ -155,6 +200,9 @@ void row_of_one(const T* from, const TapRows& t, T* to) {
 
 template <class Op, class T>
 RowFn<T> row_function(const TapRows& t) {
+  if constexpr (sizeof(T) == 4) {
+    if (t.along != 0 && t.spacing > 2) return row_of_spaced<Op, T>;
+  }
   if (t.along == 2) return row_of_pairs<Op, 2, T>;
   if (t.along == 3) return row_of_pairs<Op, 3, T>;
   if (t.taps == 1) return row_of_one<T>;
@@ -207,7 +255,16 @@ class Streamer {
 };
 
 // Bytes by which the source is fetched ahead of its use.
-constexpr int64_t kAhead = 2048;
+constexpr int64_t kAhead = 2048, kFlatAhead = 4096;
+
+// What follows after `lanes` lanes comes into the cache while these are computed.
+template <class T>
+HWY_INLINE void fetch_ahead(const T* from, int64_t lanes, int64_t bytes) {
+  constexpr int64_t kLine = 64 / int64_t{sizeof(T)};
+  for (int64_t i = 0; i < lanes; i += kLine) {
+    hwy::Prefetch(from + bytes / int64_t{sizeof(T)} + i);
+  }
+}
 
 // A window of up to 8 taps, those without a cell left out: of lane `i` of a row of `lanes` cells.
 template <class Op, class T>
@@ -222,11 +279,7 @@ HWY_INLINE T edge(const T* row, const TapRows& t, int64_t cells_at, int64_t lane
       values[count++] = T{0};
     }
   }
-  for (; count > 1; count = (count + 1) / 2) {
-    for (int k = 0; k < count / 2; ++k) values[k] = Op::one(values[2 * k], values[2 * k + 1]);
-    if (count % 2 != 0) values[count / 2] = values[count - 1];
-  }
-  return values[0];
+  return joined(values, count, [](T a, T b) { return Op::one(a, b); });
 }
 
 // Lane `i` of each row.
@@ -265,6 +318,7 @@ void combine_flat(const FusedRows& f) {
     for (int64_t row = 0; row < a.rows; row += together) {
       const int64_t rows = row + together <= a.rows ? together : a.rows - row;
       a.lanes = l.lanes = rows * lanes;
+      fetch_ahead(from, a.lanes, kFlatAhead);
       row_function<Op, T>(a)(from, a, middle);
       row_function<Op, T>(l)(middle - before, l, to);
       for (int64_t i = 0; i < before; ++i) edges<Op>(middle, l, before, lanes, rows, i, to);
@@ -312,9 +366,7 @@ void combine_rows(const FusedRows& f) {
     const T* from = static_cast<const T*>(a.src) + p * a.src_plane;
     T* to = static_cast<T*>(l.dst) + p * l.dst_plane;
     for (int64_t r = 0; r < a.rows; ++r, from += a.src_row, to += l.dst_row) {
-      for (int64_t i = 0; i < a.src_row; i += 64 / int64_t{sizeof(T)}) {
-        hwy::Prefetch(from + kAhead / int64_t{sizeof(T)} + i);
-      }
+      fetch_ahead(from, a.src_row, kAhead);
       const int64_t slot = begun++ % FusedRows::kRows;
       T* row = static_cast<T*>(f.rows[slot]);
       across(from, a, row + f.cells_at);

@@ -1,0 +1,55 @@
+// Rows turned into columns, a few at a time. Included once per SIMD target.
+#if defined(NDPOOL_SRC_KERNELS_TURN_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NDPOOL_SRC_KERNELS_TURN_H_
+#undef NDPOOL_SRC_KERNELS_TURN_H_
+#else
+#define NDPOOL_SRC_KERNELS_TURN_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET != HWY_SCALAR
+// 16 bytes at `from`, and 16 at some distance for each further part of a vector.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* from, int64_t distance) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(T) == 16) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, hn::LoadU(half, from + distance), hn::LoadU(half, from));
+  }
+}
+
+// The first lanes of as many rows as a vector (of 32 bytes at most) has lanes: column[c] holds lane
+// c of each row. 4 lanes of 4 bytes, or 2 of 8, are read from each.
+template <class D, class T>
+HWY_INLINE void load_columns(D d, const T* from, int64_t row, hn::Vec<D>* column) {
+  if constexpr (sizeof(T) == 4) {
+    const hn::Repartition<uint64_t, D> pairs;
+    const auto of = [&](int64_t r) HWY_ATTR { return load_blocks(d, from + r * row, 4 * row); };
+    const auto r0 = of(0), r1 = of(1), r2 = of(2), r3 = of(3);
+    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+    column[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+    column[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+    column[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+    column[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+  } else {
+    const auto r0 = load_blocks(d, from, 2 * row), r1 = load_blocks(d, from + row, 2 * row);
+    column[0] = hn::InterleaveLower(d, r0, r1);
+    column[1] = hn::InterleaveUpper(d, r0, r1);
+  }
+}
+#endif
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // NDPOOL_SRC_KERNELS_TURN_H_
