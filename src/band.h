@@ -57,6 +57,7 @@ struct BandWork {
   const Reduction* reduction = nullptr;
   TapsFn combine = nullptr;  // values, sums or winners
   FusedFn fused = nullptr;   // values and sums: across and along, row by row
+  SlideFn slide = nullptr;   // values and sums: across, by doubling
   const MoveKernels* move = nullptr;
   bool winners = false, last_winner = false;
   BandCut cut;

@@ -37,6 +37,7 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& x, const Bou
   const int lane = static_cast<int>(reduction_.lane);
   const TapKernels& taps = *plan.kernels->taps;
   if (!argmax) work_.fused = taps.extreme_rows[extreme][lane];
+  if (!argmax) work_.slide = taps.extreme_slide[extreme][lane];
   choose((argmax ? plan.kernels->winner_taps->find : taps.extreme)[extreme][lane],
          argmax != nullptr, last_winner);
 }
@@ -51,6 +52,7 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& target, int 
       reduction_(reduction),
       finish_(!reduction.divide_by) {
   work_.fused = plan.kernels->taps->sum_rows[static_cast<int>(reduction.lane)];
+  work_.slide = plan.kernels->taps->sum_slide[static_cast<int>(reduction.lane)];
   choose(plan.kernels->taps->sum[static_cast<int>(reduction.lane)], false, false);
 }
 
@@ -71,7 +73,6 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   const bool doubling = plan_.algorithm == NDPOOL_ALGORITHM_DOUBLING;
   if (!winners && (doubling || (automatic && wants_padding(reduction_, cut)))) {
     padded_ = choose_padded(reduction_, rows, target.box[last].size());
-    if (padded_.possible && !reduction_.sum && type_ == NDPOOL_F32) use_keys();
   }
   if (padded_.possible) {
     cut = {};
@@ -82,24 +83,24 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
     cut.results = cut.planes * cut.rows * cut.outputs * cut.inner;
   }
   if (!possible()) return;
-  tasks_ = BandTasks(space_, target, cut.planes, cut.rows, cut.outputs, cut.inner);
+  tasks_ =
+      BandTasks(space_, target, cut.planes, cut.rows, cut.outputs, cut.inner, padded_.possible);
   if (!y_ || is_half(type_) || native_lane(type_) != reduction_.lane) return;
   if (reduction_.sum && !is_float(type_)) return;
   if (!rows_in_lanes(space_, *y_)) return;
   const size_t bytes = static_cast<size_t>(elements_of(space_, *y_) * y_->element);
   streaming_ = bytes >= streaming_bytes() &&
                bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
-  if (finish_ && cut.fused) divisor_ = plan_.counts.uniform();
+  if (finish_ && (cut.fused || padded_.possible)) divisor_ = plan_.counts.uniform();
   in_place_ = !streaming_ && (!finish_ || divisor_ != 0);
 }
 
 std::string BandJob::describe() const {
   std::string text;
   if (padded_.possible) {
-    text = "doubling: windows of 1, 2, 4 ... taps at every place, in strips of " +
-           std::to_string(padded_.strip) +
-           " columns, then along rows (stride 1, and windows of many taps or short rows: taps are "
-           "shared)";
+    text =
+        "doubling: windows of 1, 2, 4 ... taps at every place, sliding down the rows, then along "
+        "rows (stride 1, and windows of many taps or short rows: taps are shared)";
   } else if (work_.cut.form == BandForm::direct) {
     text = "bands: channels in lanes, all taps of a window in one list (few taps, channels last)";
   } else if (work_.cut.form == BandForm::wide) {
@@ -121,15 +122,6 @@ std::string BandJob::describe() const {
           " outputs at a time (planes x rows x lanes)";
   if (streaming_) text += "; results go past the caches";
   return text;
-}
-
-// Integers need one instruction where floats need three, for the sake of NaN.
-void BandJob::use_keys() {
-  const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
-  reduction_.lane = Lane::i32;
-  reduction_.native = false;
-  reduction_.load = plan_.kernels->convert->load_key[extreme][type_];
-  work_.combine = plan_.kernels->taps->extreme[extreme][static_cast<int>(Lane::i32)];
 }
 
 BandJob::Worker::Worker(const BandJob& job, Arena* arena)
@@ -217,7 +209,7 @@ void BandJob::put(const BandTask& task, Worker* worker) const {
     plan_.kernels->move->stream(from, to, static_cast<size_t>(task.planes * plane));
     return;
   }
-  const bool key = !reduction_.sum && (is_half(type_) || native_lane(type_) != reduction_.lane);
+  const bool key = !reduction_.sum && is_half(type_);
   const StoreFn store =
       key ? convert.store_key[type_] : convert.store[static_cast<int>(reduction_.lane)][type_];
   for (int64_t p = 0; p < task.planes; ++p) {

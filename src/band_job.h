@@ -44,7 +44,6 @@ class BandJob : public Job {
 
  private:
   void choose(TapsFn combine, bool winners, bool last_winner);
-  void use_keys();
   void run_tasks(Range range, Worker* worker) const;
   void run(const BandTask& task, Worker* worker) const;
   void put(const BandTask& task, Worker* worker) const;

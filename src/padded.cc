@@ -9,9 +9,12 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kStepTaps = 4;
-constexpr int64_t kStepBytes = 12 * 1024;      // of a buffer that steps go through
-constexpr int64_t kMostStepBytes = 64 * 1024;  // of very high strips
+constexpr int64_t kStepBytes = 8 * 1024;  // of a buffer that steps go through
+constexpr int64_t kRowBytes = 8 * 1024;
+constexpr int64_t kRingBytes = 64 * 1024, kMostRingBytes = 144 * 1024;  // of all rings
 constexpr int64_t kReducedBytes = 64 * 1024;
+
+int64_t ring_rows(int levels) { return (int64_t{2} << levels) - 2; }
 
 // The cell that stands in for a place outside the data: one of the same windows.
 int64_t stand_in(const Line& line, int64_t place, Range cells) {
@@ -37,28 +40,29 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   for (int level = 0; level <= last; ++level) {
     if (!r.lines[level].uniform() || r.lines[level].spacing() != 1) return cut;
   }
-  const int64_t size = static_cast<int64_t>(lane_size(r.lane));
-  const int64_t reach = line.reach() - 1, row_reach = last > 0 ? r.lines[0].reach() - 1 : 0;
+  const int64_t size = static_cast<int64_t>(lane_size(r.lane)), reach = line.reach() - 1;
+  const int64_t taps = last > 0 ? r.lines[0].taps() : 1;
+  cut.levels = static_cast<int>(std::bit_width(static_cast<uint64_t>(taps))) - 1;
+  if (cut.levels > SlideRow::kMostLevels) return cut;
   cut.inner = std::min<int64_t>(space.inner, 64);
+  const int64_t position = cut.inner * size, rings = ring_rows(cut.levels);
+  const int64_t room = std::min(kRowBytes, kRingBytes / std::max<int64_t>(rings, 1)) / position;
   // Twice the reach at least, so that what neighbouring cuts share is no more than what is new.
-  cut.outputs = std::min(outputs, std::max(2 * reach, kStepBytes / (size * cut.inner)));
-  const int64_t row = (cut.outputs + reach) * cut.inner * size;
-  if (row > kReducedBytes / 2) return cut;
-  cut.rows = std::min({rows, kReducedBytes / row, std::max<int64_t>(2 * row_reach, 32)});
-  const int64_t high = cut.rows + row_reach;
-  cut.strip = std::clamp<int64_t>(kStepBytes / (high * cut.inner * size), 1, cut.outputs + reach);
-  // Whole cache lines of columns, where there are as many.
-  const int64_t line_of = std::max<int64_t>(1, 64 / (cut.inner * size));
-  if (cut.strip < cut.outputs + reach) {
-    cut.strip = std::max(cut.strip / line_of, int64_t{1}) * line_of;
-  }
-  const int64_t strip = high * cut.strip * cut.inner;
-  if (strip * size > kMostStepBytes) return cut;
+  cut.outputs = std::min(outputs, std::max(2 * reach, room - reach));
+  const int64_t places = std::min(cut.outputs + reach, line.sources()) * cut.inner;
+  // An odd number of cache lines, so that rows of a ring do not meet in the same few sets.
+  const int64_t per_line = 64 / size;
+  cut.row = (((places + per_line - 1) / per_line) | 1) * per_line;
+  const int64_t row = (cut.outputs + reach) * cut.inner;
+  if (row * size > kReducedBytes / 2 || rings * cut.row * size > kMostRingBytes) return cut;
+  const int64_t results = cut.outputs * cut.inner * size;
+  cut.rows = std::clamp<int64_t>(kReducedBytes / results, 1, rows);
   if (cut.rows == rows && cut.outputs == outputs && cut.inner == space.inner) {
-    cut.planes = std::clamp<int64_t>(kStepBytes / (row * rows), 1, space.batch);
+    cut.planes = std::clamp<int64_t>(kStepBytes / (results * rows), 1, space.batch);
   }
-  cut.reduced = cut.planes * cut.rows * row / size;
-  cut.stepped = std::max({strip, row / size, kStepBytes / size});
+  cut.together = std::max<int64_t>(1, kStepBytes / (row * size));
+  cut.reduced = cut.together * row;
+  cut.stepped = cut.reduced;
   cut.possible = true;
   return cut;
 }
@@ -66,6 +70,7 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
 Padded::Padded(const BandWork& work, const PaddedCut& cut, Arena* arena)
     : r_(*work.reduction),
       taps_(work.combine),
+      slide_(work.slide),
       move_(work.move),
       cut_(cut),
       last_(r_.space->pooled - 1),
@@ -76,127 +81,211 @@ Padded::Padded(const BandWork& work, const PaddedCut& cut, Arena* arena)
     return static_cast<char*>(arena->take(elements, static_cast<size_t>(size_)));
   };
   reduced_ = take(cut.reduced);
-  strip_ = take(cut.stepped);
+  rings_ = take(ring_rows(cut.levels) * cut.row);
+  for (char*& row : loaded_) row = take(cut.row);
   steps_[0] = take(cut.stepped);
   steps_[1] = take(cut.stepped);
+  zeros_ = take(cut.row);
+  if (zeros_) std::memset(zeros_, 0, static_cast<size_t>(cut.row * size_));
   if (r_.sum) {
     steps_[2] = take(cut.stepped);
+    steps_[3] = take(cut.stepped);
   } else {
-    const int64_t row = (cut.outputs + r_.lines[last_].reach()) * cut.inner;
-    pads_ = arena->take<int32_t>(row);
-    stand_ins_ = arena->take<int32_t>(row);
+    const int64_t places = cut.outputs + r_.lines[last_].reach();
+    pads_ = arena->take<int32_t>(places);
+    stand_ins_ = arena->take<int32_t>(places);
   }
 }
 
 void Padded::run(const BandTask& task, const char* base, const BandTarget& target) {
   const Bound& source = *r_.source;
   const Line& line = r_.lines[last_];
-  const int64_t inner = task.inner, rows = task.rows.size();
+  Columns columns;
   const int64_t first = line.origin() + task.outputs.begin;
-  const Range places{first, first + task.outputs.size() + line.reach() - 1};
-  const Range cells = within(places, source.box[last_]);
-  const int64_t row_lanes = places.size() * inner, plane_lanes = rows * row_lanes;
-  const int64_t begin = (cells.begin - places.begin) * inner, all = task.planes * rows;
-  if (r_.sum && cells.size() < places.size()) {
-    std::memset(reduced_, 0, static_cast<size_t>(all * row_lanes * size_));
+  columns.places = {first, first + task.outputs.size() + line.reach() - 1};
+  columns.cells = within(columns.places, source.box[last_]);
+  columns.inner = task.inner;
+  columns.row_lanes = columns.places.size() * task.inner;
+  const bool pad = columns.cells.size() < columns.places.size();
+  if (pad && r_.sum) {
+    std::memset(reduced_, 0, static_cast<size_t>(cut_.together * columns.row_lanes * size_));
   }
-  for (int64_t p = 0; p < task.planes && cells.size() > 0; ++p) {
-    across(task, base + p * source.batch, places, cells, at(reduced_, p * plane_lanes + begin));
-  }
-  if (!r_.sum && cells.size() < places.size()) {
-    find_pads(places, cells, inner);
-    move_->repeat[std::countr_zero(static_cast<uint64_t>(size_))](all, row_lanes, reduced_,
-                                                                  pad_count_, pads_, stand_ins_);
-  }
-  const bool packed = target.position == inner || task.outputs.size() == 1;
-  const int64_t together = std::max<int64_t>(1, cut_.stepped / row_lanes);
-  for (int64_t p = 0; p < task.planes; ++p) {
-    for (int64_t r = 0; r < rows; r += together) {
-      TapRows out;
-      out.rows = std::min(together, rows - r);
-      out.lanes = (packed ? task.outputs.size() : 1) * inner;
-      out.src_row = row_lanes;
-      out.dst = at(target.values, p * target.plane + r * target.row);
-      out.dst_row = target.row;
-      if (!packed) {
-        // The channels of one output at a time.
-        out.planes = task.outputs.size();
-        out.src_plane = inner;
-        out.dst_plane = target.position;
+  pad_count_ = 0;
+  if (pad && !r_.sum) find_pads(columns);
+  char* const values = static_cast<char*>(target.values);
+  if (row_ < 0) {
+    // Planes are rows.
+    for (int64_t p = 0; p < task.planes; p += cut_.together) {
+      const int64_t rows = std::min(cut_.together, task.planes - p);
+      for (int64_t i = 0; i < rows; ++i) {
+        copy_row(base + (p + i) * source.batch, columns, i);
       }
-      reduce(line.taps(), line.step() * inner, at(reduced_, p * plane_lanes + r * row_lanes),
-             out.rows * row_lanes, out);
+      along(columns, rows, at(values, p * target.plane), target.plane, target);
     }
+    return;
+  }
+  for (int64_t p = 0; p < task.planes; ++p) {
+    slide(task, base + p * source.batch, columns, at(values, p * target.plane), target);
   }
 }
 
-// Reduces the columns `cells` of one plane across, strip by strip, to rows at `to`.
-void Padded::across(const BandTask& task, const char* plane, Range places, Range cells, char* to) {
+// The cells of a row (of the first at `plane`), as lanes without gaps.
+void Padded::load_row(const char* row, const Columns& columns, char* to) const {
   const Bound& source = *r_.source;
-  const int64_t inner = task.inner, row_lanes = places.size() * inner;
-  Range rows{0, 1}, row_cells{0, 1};
-  int64_t taps = 1, distance = 1;
-  if (row_ >= 0) {
-    const Line& line = r_.lines[row_];
-    rows.begin = line.origin() + task.rows.begin;
-    rows.end = rows.begin + task.rows.size() + line.reach() - 1;
-    row_cells = within(rows, source.box[row_]);
-    taps = line.taps();
-    distance = line.step();
-    plane += (row_cells.begin - source.box[row_].begin) * source.pooled[row_];
-  }
-  plane += (cells.begin - source.box[last_].begin) * source.pooled[last_];
-  for (int64_t c = 0; c < cells.size(); c += cut_.strip) {
-    const int64_t positions = std::min(cut_.strip, cells.size() - c);
-    const int64_t lanes = positions * inner;
-    fill_strip(plane + c * source.pooled[last_], rows, row_cells, positions, inner);
-    TapRows out;
-    out.rows = task.rows.size();
-    out.lanes = lanes;
-    out.src_row = lanes;
-    out.dst = at(to, c * inner);
-    out.dst_row = row_lanes;
-    reduce(taps, distance * lanes, strip_, rows.size() * lanes, out);
+  r_.load({1, columns.cells.size(), columns.inner, 0, source.pooled[last_], source.inner},
+          row + (columns.cells.begin - source.box[last_].begin) * source.pooled[last_], to);
+}
+
+// Nothing to do across: the cells of a row to where `slide` would put what it made of some.
+void Padded::copy_row(const char* row, const Columns& columns, int64_t i) {
+  if (columns.cells.size() <= 0) return;
+  load_row(row, columns, reduced_at(columns, i));
+}
+
+char* Padded::reduced_at(const Columns& columns, int64_t i) const {
+  return at(reduced_,
+            i * columns.row_lanes + (columns.cells.begin - columns.places.begin) * columns.inner);
+}
+
+// Rows of outputs of one plane: across, and along whenever enough of them are there. Rows that are
+// `step` apart share taps, others do not.
+void Padded::slide(const BandTask& task, const char* plane, const Columns& columns, char* to,
+                   const BandTarget& target) {
+  const Line& line = r_.lines[row_];
+  const int64_t step = line.step(), rows = task.rows.size();
+  for (int64_t begin = 0; begin < std::min(step, rows); ++begin) {
+    const int64_t count = (rows - begin + step - 1) / step;
+    const int64_t first = line.origin() + task.rows.begin + begin;
+    const int64_t whole = (line.taps() - 1) * step;  // from the first tap to the last
+    const bool goes_on = plane_ == plane && columns_.begin == columns.places.begin && step == 1 &&
+                         columns_.end == columns.places.end && next_ == first + whole;
+    if (!goes_on) {
+      plane_ = plane;
+      columns_ = columns.places;
+      turn_ = 0;
+      previous_ = nullptr;
+      for (int64_t place = first; place < first + whole; place += step) {
+        slide_on(plane, place, columns, nullptr);
+      }
+    }
+    int64_t ready = 0, sent = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      slide_on(plane, first + whole + i * step, columns, reduced_at(columns, ready++));
+      if (ready < cut_.together && i + 1 < count) continue;
+      along(columns, ready, at(to, (begin + sent * step) * target.row), target.row * step, target);
+      sent += ready;
+      ready = 0;
+    }
+    next_ = first + whole + count * step;
   }
 }
 
-// Rows of a strip of columns, those outside the data included: zeros for sums, rows of the same
-// windows for max and min.
-void Padded::fill_strip(const char* from, Range rows, Range row_cells, int64_t positions,
-                        int64_t inner) {
+// The cells of a row where they lie, or in a buffer; of a row outside the data zeros (sums), or a
+// row of the same windows.
+const char* Padded::row_at(const char* plane, int64_t place, const Columns& columns,
+                           char* buffer) const {
   const Bound& source = *r_.source;
-  const int64_t lanes = positions * inner;
-  const size_t row_bytes = static_cast<size_t>(lanes * size_);
-  if (row_cells.size() > 0) {
-    const Strided shape{
-        row_cells.size(),     positions,   inner, row_ >= 0 ? source.pooled[row_] : 0,
-        source.pooled[last_], source.inner};
-    r_.load(shape, from, at(strip_, (row_cells.begin - rows.begin) * lanes));
+  const Range rows = source.box[row_];
+  const bool inside = place >= rows.begin && place < rows.end;
+  if (!inside && (r_.sum || rows.size() <= 0)) return zeros_;
+  const int64_t row = inside ? place : stand_in(r_.lines[row_], place, rows);
+  const char* from = plane + (row - rows.begin) * source.pooled[row_];
+  if (r_.native && source.pooled[last_] == columns.inner * size_) {
+    return from + (columns.cells.begin - source.box[last_].begin) * source.pooled[last_];
   }
-  const auto pad = [&](int64_t row) {
-    char* to = at(strip_, (row - rows.begin) * lanes);
-    if (r_.sum || row_cells.size() <= 0) {
-      std::memset(to, 0, row_bytes);
-    } else {
-      const int64_t cell = stand_in(r_.lines[row_], row, row_cells);
-      std::memcpy(to, at(strip_, (cell - rows.begin) * lanes), row_bytes);
+  load_row(from, columns, buffer);
+  return buffer;
+}
+
+// The windows that end at `place`, if asked for.
+void Padded::slide_on(const char* plane, int64_t place, const Columns& columns, char* to) {
+  if (columns.cells.size() <= 0) return;
+  const uint64_t taps = static_cast<uint64_t>(r_.lines[row_].taps());
+  if (cut_.levels == 0) {
+    if (const char* row = row_at(plane, place, columns, to); row != to) {
+      std::memcpy(to, row, static_cast<size_t>(columns.cells.size() * columns.inner * size_));
     }
+    return;
+  }
+  SlideRow s;
+  s.lanes = columns.cells.size() * columns.inner;
+  s.x = row_at(plane, place, columns, loaded_[turn_ % 2]);
+  s.previous = previous_ ? previous_ : s.x;
+  previous_ = static_cast<const char*>(s.x);
+  s.levels = cut_.levels;
+  // The row of a level that is `back` rows old.
+  const auto ring = [&](int level, uint64_t back) {
+    const uint64_t size = uint64_t{1} << level;
+    return at(rings_, static_cast<int64_t>(size - 2 + (turn_ - back) % size) * cut_.row);
   };
-  for (int64_t row = rows.begin; row < std::min(rows.end, row_cells.begin); ++row) pad(row);
-  for (int64_t row = std::max(rows.begin, row_cells.end); row < rows.end; ++row) pad(row);
+  for (int level = 1; level <= cut_.levels; ++level) s.slot[level] = ring(level, 0);
+  s.dst = to;
+  const uint64_t rest = taps - (uint64_t{1} << cut_.levels);
+  if (rest != 0 && !r_.sum) s.part[s.parts++] = ring(cut_.levels, rest);
+  if (rest != 0 && r_.sum) {
+    s.start = (taps & 1) != 0 ? SlideRow::Start::x : SlideRow::Start::part;
+    for (int level = 1; level <= cut_.levels; ++level) {
+      const uint64_t size = uint64_t{1} << level;
+      if (taps & size) s.part[s.parts++] = ring(level, taps & (size - 1));
+    }
+  }
+  slide_(s);
+  ++turn_;
 }
 
-void Padded::find_pads(Range places, Range cells, int64_t inner) {
+void Padded::find_pads(const Columns& columns) {
   pad_count_ = 0;
   const auto pad = [&](int64_t place) {
-    const int64_t cell = stand_in(r_.lines[last_], place, cells);
-    for (int64_t c = 0; c < inner; ++c) {
-      pads_[pad_count_] = static_cast<int32_t>((place - places.begin) * inner + c);
-      stand_ins_[pad_count_++] = static_cast<int32_t>((cell - places.begin) * inner + c);
-    }
+    const int64_t cell = stand_in(r_.lines[last_], place, columns.cells);
+    pads_[pad_count_] = static_cast<int32_t>(place - columns.places.begin);
+    stand_ins_[pad_count_++] = static_cast<int32_t>(cell - columns.places.begin);
   };
-  for (int64_t place = places.begin; place < cells.begin; ++place) pad(place);
-  for (int64_t place = cells.end; place < places.end; ++place) pad(place);
+  for (int64_t place = columns.places.begin; place < columns.cells.begin; ++place) pad(place);
+  for (int64_t place = columns.cells.end; place < columns.places.end; ++place) pad(place);
+}
+
+void Padded::fill_pads(const Columns& columns, int64_t rows) {
+  const int64_t inner = columns.inner;
+  if (inner == 1) {
+    move_->repeat[std::countr_zero(static_cast<uint64_t>(size_))](rows, columns.row_lanes, reduced_,
+                                                                  pad_count_, pads_, stand_ins_);
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    char* row = at(reduced_, r * columns.row_lanes);
+    for (int64_t i = 0; i < pad_count_; ++i) {
+      std::memcpy(at(row, pads_[i] * inner), at(row, stand_ins_[i] * inner),
+                  static_cast<size_t>(inner * size_));
+    }
+  }
+}
+
+// `rows` rows of reduced_ along, to rows at `to`.
+void Padded::along(const Columns& columns, int64_t rows, char* to, int64_t to_row,
+                   const BandTarget& target) {
+  const Line& line = r_.lines[last_];
+  const int64_t inner = columns.inner;
+  const int64_t outputs = columns.places.size() - line.reach() + 1;
+  if (pad_count_ > 0) fill_pads(columns, rows);
+  const bool packed = target.position == inner || outputs == 1;
+  TapRows out;
+  out.rows = rows;
+  out.lanes = (packed ? outputs : 1) * inner;
+  out.src_row = columns.row_lanes;
+  out.dst = to;
+  out.dst_row = to_row;
+  if (!packed) {
+    // The channels of one output at a time.
+    out.planes = outputs;
+    out.src_plane = inner;
+    out.dst_plane = target.position;
+  }
+  reduce(line.taps(), line.step() * inner, reduced_, rows * columns.row_lanes, out);
+  if (target.divisor == 0) return;
+  for (int64_t i = 0; i < out.planes * rows; ++i) {
+    r_.kernels->scale[static_cast<int>(r_.lane)](
+        out.lanes, at(to, i / rows * out.dst_plane + i % rows * to_row), target.divisor);
+  }
 }
 
 void Padded::reduce(int64_t taps, int64_t distance, const char* from, int64_t lanes, TapRows out) {
@@ -247,35 +336,56 @@ void Padded::extremes(int64_t taps, int64_t distance, const char* from, int64_t 
   }
 }
 
-// From the smallest power of two in `taps` to the largest; steps_[2] holds what was joined so far.
+// From the smallest power of two in `taps` to the largest, two powers at a time: first the sums of
+// so many taps at every place, then what of them is part of the window joins what was joined.
 void Padded::sums(int64_t taps, int64_t distance, const char* from, int64_t lanes, TapRows out) {
   const int64_t whole = lanes - (taps - 1) * distance;
-  bool any = false;
+  char *joined = nullptr, *free = steps_[2];
+  const char* narrow = from;
   for (int64_t width = 1;; width *= 2) {
-    if (taps & width) {
-      // This part of the window begins after those of the larger powers.
-      const char* part = at(from, (taps & ~(2 * width - 1)) * distance);
-      list_.start();
-      if (any) {
-        list_.repeat(2, 0, 0, 0);
-        list_.move(1, (steps_[2] - part) / size_);
-      }
-      if (2 * width > taps) {
-        list_.give(&out);
-        out.src = part;
-        taps_(out);
-        return;
-      }
-      step(part, whole, any ? steps_[0] : steps_[2]);
-      if (any) std::swap(steps_[0], steps_[2]);
-      any = true;
-    }
+    if (width > 1 && width == taps) return last_of_two(narrow, width / 2 * distance, out);
+    if (width > 1) narrow = twice(narrow, width / 2 * distance, &lanes, steps_[0]);
+    if (2 * width == taps) return last_of_two(narrow, width * distance, out);
+    const char* wide = nullptr;
+    if (2 * width <= taps) wide = twice(narrow, width * distance, &lanes, steps_[1]);
+    // A part of the window begins after those of the larger powers.
+    const char* parts[3];
+    int count = 0;
+    if (joined) parts[count++] = joined;
+    if (taps & width) parts[count++] = at(narrow, (taps & ~(2 * width - 1)) * distance);
+    width *= 2;
+    if (taps & width) parts[count++] = at(wide, (taps & ~(2 * width - 1)) * distance);
     list_.start();
-    list_.repeat(2, 0, width * distance, 0);
-    lanes -= width * distance;
-    from = step(from, lanes, steps_[0]);
-    std::swap(steps_[0], steps_[1]);
+    if (count > 1) list_.repeat(count, 0, 0, 0);
+    for (int i = 1; i < count; ++i) list_.move(i, (parts[i] - parts[0]) / size_);
+    if (2 * width > taps) {
+      list_.give(&out);
+      out.src = parts[0];
+      return taps_(out);
+    }
+    narrow = wide;
+    if (count == (joined ? 1 : 0)) continue;
+    step(parts[0], whole, free);
+    free = joined ? joined : steps_[3];
+    joined = joined == steps_[2] ? steps_[3] : steps_[2];
   }
+}
+
+// Of windows whose taps are a power of two.
+void Padded::last_of_two(const char* from, int64_t distance, TapRows out) {
+  list_.start();
+  list_.repeat(2, 0, distance, 0);
+  list_.give(&out);
+  out.src = from;
+  taps_(out);
+}
+
+// Sums of twice as many taps at every place.
+const char* Padded::twice(const char* from, int64_t distance, int64_t* lanes, char* to) {
+  list_.start();
+  list_.repeat(2, 0, distance, 0);
+  *lanes -= distance;
+  return step(from, *lanes, to);
 }
 
 }  // namespace ndpool

@@ -100,13 +100,13 @@ struct BandTask {
   Range outputs;                 // on the last
 };
 
-// Bands in the order of memory, one after another.
+// Bands in the order of memory, one after another; or, going down, all of a column of bands first.
 class BandTasks {
  public:
   BandTasks() = default;
   BandTasks(const Space& space, const Bound& target, int64_t planes, int64_t rows, int64_t outputs,
-            int64_t inner)
-      : space_(&space), target_(&target), step_{planes, rows, outputs, inner} {
+            int64_t inner, bool down = false)
+      : space_(&space), target_(&target), down_(down), step_{planes, rows, outputs, inner} {
     const int last = space.pooled - 1;
     rows_ = last > 0 ? target.box[last - 1] : Range{0, 1};
     const auto pieces = [](int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; };
@@ -117,8 +117,11 @@ class BandTasks {
 
   int64_t total() const { return total_; }
   int64_t grain() const {
+    // A column that is begun in the middle costs more.
+    constexpr int64_t kMostDown = 8;
+    const int64_t column = down_ ? std::min(kMostDown, (rows_.size() - 1) / step_[1] + 1) : 1;
     return std::max<int64_t>(
-        1, 16384 / std::max<int64_t>(1, step_[0] * step_[1] * step_[2] * step_[3]));
+        column, 16384 / std::max<int64_t>(1, step_[0] * step_[1] * step_[2] * step_[3]));
   }
 
   BandTask at(int64_t task) const {
@@ -130,11 +133,12 @@ class BandTasks {
       return Range{begin, std::min(whole.end, begin + step)};
     };
     const int last = space_->pooled - 1;
+    if (down_) t.rows = piece(rows_, step_[1]);
     const Range inner = piece({0, space_->inner}, step_[3]);
     t.inner_begin = inner.begin;
     t.inner = inner.size();
     t.outputs = piece(target_->box[last], step_[2]);
-    t.rows = piece(rows_, step_[1]);
+    if (!down_) t.rows = piece(rows_, step_[1]);
     for (int level = last - 2; level >= 0; --level) {
       t.across[level] = piece(target_->box[level], 1).begin;
     }
@@ -154,12 +158,13 @@ class BandTasks {
       now->end = std::min(whole.end, now->begin + step);
       return more;
     };
+    if (down_ && next(rows_, step_[1], &t->rows)) return;
     Range inner{t->inner_begin, t->inner_begin + t->inner};
     const bool more_inner = next({0, space_->inner}, step_[3], &inner);
     t->inner_begin = inner.begin;
     t->inner = inner.size();
     if (more_inner || next(target_->box[last], step_[2], &t->outputs)) return;
-    if (next(rows_, step_[1], &t->rows)) return;
+    if (!down_ && next(rows_, step_[1], &t->rows)) return;
     for (int level = last - 2; level >= 0; --level) {
       if (++t->across[level] < target_->box[level].end) return;
       t->across[level] = target_->box[level].begin;
@@ -175,6 +180,7 @@ class BandTasks {
   const Space* space_ = nullptr;
   const Bound* target_ = nullptr;
   Range rows_;
+  bool down_ = false;
   int64_t step_[4] = {1, 1, 1, 1};  // planes, rows, outputs, inner
   int64_t total_ = 0;
 };

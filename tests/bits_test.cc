@@ -48,7 +48,9 @@ const std::vector<std::string>& geometries() {
                                                  "3x4x20x28 w3x3 s1 p1",
                                                  "2x5x19x60 w3x4 s1x1 p1:1x2:1",
                                                  "3x4x31x101 w3x3 s3 p1",
-                                                 "2x3x12x97 w1x7 s1x5 p0x3"};
+                                                 "2x3x12x97 w1x7 s1x5 p0x3",
+                                                 "2x310x120 w31x17 s1 p15x8",
+                                                 "170x60x5 w9x8 s1 d2x1 p4x0 axes=0,1"};
   return lines;
 }
 

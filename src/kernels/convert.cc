@@ -39,35 +39,23 @@ L lift(T value) {
   }
 }
 
-// Floats as integer keys with the order of max or min: -0 becomes +0, NaN the key that wins.
+// Halves as integer keys with the order of max or min: -0 becomes +0, NaN the key that wins.
 template <class T>
-struct KeyOf {
-  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
-  using Key = std::make_signed_t<Bits>;
-  static constexpr Bits kInfinity = std::is_same_v<T, Float16>    ? Bits{0x7C00}
-                                    : std::is_same_v<T, BFloat16> ? Bits{0x7F80}
-                                                                  : static_cast<Bits>(0x7F800000);
-};
+inline constexpr int16_t kInfinityBits = std::is_same_v<T, Float16> ? 0x7C00 : 0x7F80;
 // Without branches, so that loops of it become vectors.
 template <Extreme extreme, class T>
-typename KeyOf<T>::Key key(typename KeyOf<T>::Bits bits) {
-  using Bits = typename KeyOf<T>::Bits;
-  using Key = typename KeyOf<T>::Key;
-  constexpr Key kMost = std::numeric_limits<Key>::max();
-  const Key magnitude = static_cast<Key>(bits & static_cast<Bits>(kMost));
-  const Key sign = static_cast<Key>(static_cast<Key>(bits) >> (8 * sizeof(Key) - 1));  // 0 or -1
-  const Key ordered = static_cast<Key>(static_cast<Key>(magnitude ^ sign) - sign);
-  constexpr Key kNan = extreme == kMax ? kMost : static_cast<Key>(-kMost);
-  return magnitude > static_cast<Key>(KeyOf<T>::kInfinity) ? kNan : ordered;
+int16_t key(uint16_t bits) {
+  constexpr int16_t kMost = std::numeric_limits<int16_t>::max();
+  const auto magnitude = static_cast<int16_t>(bits & kMost);
+  const auto sign = static_cast<int16_t>(static_cast<int16_t>(bits) >> 15);  // 0 or -1
+  const auto ordered = static_cast<int16_t>((magnitude ^ sign) - sign);
+  constexpr int16_t kNan = extreme == kMax ? kMost : static_cast<int16_t>(-kMost);
+  return magnitude > kInfinityBits<T> ? kNan : ordered;
 }
-template <class T>
-typename KeyOf<T>::Bits unkey(typename KeyOf<T>::Key key) {
-  using Bits = typename KeyOf<T>::Bits;
-  using Key = typename KeyOf<T>::Key;
-  const Key sign = static_cast<Key>(key >> (8 * sizeof(Key) - 1));
-  const Key magnitude = static_cast<Key>(static_cast<Key>(key ^ sign) - sign);
-  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  return static_cast<Bits>(static_cast<Bits>(magnitude) | (static_cast<Bits>(sign) & kSign));
+inline uint16_t unkey(int16_t key) {
+  const auto sign = static_cast<int16_t>(key >> 15);
+  const auto magnitude = static_cast<uint16_t>((key ^ sign) - sign);
+  return static_cast<uint16_t>(magnitude | (static_cast<uint16_t>(sign) & 0x8000U));
 }
 
 // n elements side by side, to lanes. Halves are promoted whole vectors at a time.
@@ -136,10 +124,9 @@ void load(const Strided& s, const char* src, void* dst) {
 }
 template <class T, Extreme extreme>
 void load_key(const Strided& s, const char* src, void* dst) {
-  using Bits = typename KeyOf<T>::Bits;
-  auto* to = static_cast<typename KeyOf<T>::Key*>(dst);
+  auto* to = static_cast<int16_t*>(dst);
   each<sizeof(T)>(s, src, s.positions * s.inner, [to](const char* from, int64_t lane) {
-    to[lane] = key<extreme, T>(read<Bits>(from));
+    to[lane] = key<extreme, T>(read<uint16_t>(from));
   });
 }
 #undef NDPOOL_VECTOR_HALVES
@@ -261,11 +248,10 @@ void store(const Strided& s, const void* src, int64_t stride, char* dst) {
     }
   });
 }
-template <class T>
 void store_key(const Strided& s, const void* src, int64_t stride, char* dst) {
-  const auto* from = static_cast<const typename KeyOf<T>::Key*>(src);
-  each<sizeof(T)>(s, dst, stride,
-                  [from](char* to, int64_t lane) { write(to, unkey<T>(from[lane])); });
+  const auto* from = static_cast<const int16_t*>(src);
+  each<sizeof(int16_t)>(s, dst, stride,
+                        [from](char* to, int64_t lane) { write(to, unkey(from[lane])); });
 }
 
 // sum/divisor to nearest, halves away from zero, in the float type F: exact where both have far
@@ -414,8 +400,6 @@ ConvertKernels make_table() {
   t.load_key[kMin][NDPOOL_F16] = load_key<Float16, kMin>;
   t.load_key[kMax][NDPOOL_BF16] = load_key<BFloat16, kMax>;
   t.load_key[kMin][NDPOOL_BF16] = load_key<BFloat16, kMin>;
-  t.load_key[kMax][NDPOOL_F32] = load_key<float, kMax>;
-  t.load_key[kMin][NDPOOL_F32] = load_key<float, kMin>;
   fill_store<float>(t.store[static_cast<int>(f32)]);
   fill_store<double>(t.store[static_cast<int>(f64)]);
   t.store[static_cast<int>(i8)][NDPOOL_I8] = store<int8_t, int8_t>;
@@ -432,9 +416,8 @@ ConvertKernels make_table() {
   t.store[static_cast<int>(u32)][NDPOOL_U16] = store<uint32_t, uint16_t>;
   t.store[static_cast<int>(u16)][NDPOOL_U8] = store<uint16_t, uint8_t>;
   t.store[static_cast<int>(u64)][NDPOOL_U8] = store<uint64_t, uint8_t>;
-  t.store_key[NDPOOL_F16] = store_key<Float16>;
-  t.store_key[NDPOOL_BF16] = store_key<BFloat16>;
-  t.store_key[NDPOOL_F32] = store_key<float>;
+  t.store_key[NDPOOL_F16] = store_key;
+  t.store_key[NDPOOL_BF16] = store_key;
 #if NDPOOL_VECTOR_HALVES
   t.average_halves[NDPOOL_F16] = average_halves<Float16>;
   t.average_halves[NDPOOL_BF16] = average_halves<BFloat16>;

@@ -102,6 +102,24 @@ struct FusedRows {
 };
 using FusedFn = void (*)(const FusedRows& rows);
 
+// Windows that slide over rows, one row further. Of level l there is a ring of 2^l rows, each the
+// combination of 2^l rows of the source; `slot` holds what is 2^l rows old and takes the new row.
+struct SlideRow {
+  static constexpr int kMostLevels = 10;
+  int64_t lanes = 0;
+  const void* x = nullptr;         // the new row of the source
+  const void* previous = nullptr;  // the one before it
+  int levels = 1;
+  void* slot[kMostLevels + 1]{};  // from 1 on; whole vectors
+  // If given, the window that ends here: the new row of the last level, or x, or the first part,
+  // joined by the (other) parts.
+  void* dst = nullptr;
+  enum class Start : uint8_t { level, x, part } start = Start::level;
+  int parts = 0;
+  const void* part[kMostLevels + 1]{};  // rows of rings
+};
+using SlideFn = void (*)(const SlideRow& row);
+
 // Rows taken apart by phase: dst[phase][i] = src[starts[phase] + i*step], groups of `inner`
 // elements. Joined: the other way round, from the phases at `src` to the row at `dst`.
 struct SplitRows {
@@ -132,9 +150,9 @@ struct CombineKernels {
 
 struct ConvertKernels {
   LoadFn load[kTypes][kLanes];    // values as they are
-  LoadFn load_key[2][kTypes];     // f16, bf16 to i16 keys, f32 to i32 keys, by Extreme
+  LoadFn load_key[2][kTypes];     // f16, bf16 to i16 keys, by Extreme
   StoreFn store[kLanes][kTypes];  // floats rounded once; integers of the same type copied
-  StoreFn store_key[kTypes];      // keys to f16, bf16, f32
+  StoreFn store_key[kTypes];      // keys to f16, bf16
   // f16, bf16: averages from f32 sums without gaps, one divisor per lane of a row. Null where there
   // are no instructions for it; false where it does not do, whatever was written.
   bool (*average_halves[kTypes])(const Strided& shape, const float* sums, const float* divisors,
@@ -147,6 +165,8 @@ struct TapKernels {
   TapsFn sum[kLanes];         // f32, f64, i16, i32, i64
   FusedFn extreme_rows[2][kLanes];
   FusedFn sum_rows[kLanes];
+  SlideFn extreme_slide[2][kLanes];
+  SlideFn sum_slide[kLanes];
 };
 
 struct WinnerTapKernels {
