@@ -7,7 +7,8 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kOverread = 3;  // elements that kernels may read after the last tap
+constexpr int64_t kMostFetched = 4096;  // bytes ahead, for a row
+constexpr int64_t kOverread = 3;        // elements that kernels may read after the last tap
 
 }  // namespace
 
@@ -70,6 +71,7 @@ void Band::run(const BandTask& task, const char* base, const BandTarget& target)
   const Range reached = hull(line, task.outputs);
   const Range cells = clipped(clipped(reached, all), r_.source->box[last_]);
   if (w_.cut.fused) return fused(task, view, reached, cells, target);
+  if (w_.cut.tabled) fill_table(task.outputs, cells);
   const View rows = across(task, view, padded ? reached : cells, cells, padded);
   if (w_.cut.form == BandForm::wide) return along_runs(task, rows, target);
   if (line.transposed() && !w_.cut.tabled) return along_phases(task, rows, target);
@@ -193,7 +195,7 @@ void Band::each_row_run(const BandTask& task, const View& view, F f) {
 
 Band::View Band::across(const BandTask& task, const View& view, Range positions, Range cells,
                         bool pad) {
-  const int64_t extra = w_.cut.tabled && r_.sum ? 1 : 0;  // a lane of zeros for absent taps
+  const int64_t extra = w_.cut.tabled && r_.sum && absent_ ? 1 : 0;  // a lane of zeros
   View rows;
   rows.data = reduced_;
   rows.row = (positions.size() + extra) * inner_;
@@ -237,6 +239,8 @@ Band::View Band::across(const BandTask& task, const View& view, Range positions,
     t.planes = task.planes;
     t.rows = run.count;
     t.lanes = cells.size() * inner_;
+    const int64_t fresh = t.rows > 1 ? t.src_row : t.src_plane;
+    if (packed && r_.native && fresh * size_ <= kMostFetched) t.fetch = std::max<int64_t>(0, fresh);
     if (packed) return w_.combine(t);
     // A part of the channels: position by position.
     t.lanes = inner_;

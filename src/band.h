@@ -137,6 +137,7 @@ class Band {
   char* split_ = nullptr;
   int32_t* table_ = nullptr;
   Range table_of_{};
+  bool absent_ = false;  // some output of the table has fewer taps than others
   void* divisors_ = nullptr;
   char* fused_rows_[FusedRows::kRows]{};
   char* flat_ = nullptr;

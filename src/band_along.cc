@@ -10,10 +10,12 @@ namespace ndpool {
 void Band::fill_table(Range outputs, Range cells) {
   if (table_of_.begin == outputs.begin && table_of_.end == outputs.end) return;
   table_of_ = outputs;
+  absent_ = false;
   const Line& line = r_.lines[last_];
   const int64_t taps = line.taps(), count = outputs.size();
   for (int64_t i = 0; i < count; ++i) {
     const Span s = line.span(outputs.begin + i);
+    absent_ = absent_ || s.count < taps;
     for (int64_t t = 0; t < taps; ++t) {
       const bool present = t >= s.lead && t < s.lead + s.count;
       const int64_t near = std::clamp(t, s.lead, s.lead + s.count - 1);
@@ -41,8 +43,6 @@ Band::View Band::split(const View& view, int64_t planes, int64_t rows, Range out
   s.starts = starts;
   s.counts = counts;
   if (w_.cut.tabled) {
-    const Range all{0, line.sources()};
-    fill_table(outputs, clipped(clipped(hull(line, outputs), all), r_.source->box[last_]));
     s.phases = static_cast<int>(line.taps());
     s.table = table_;
     for (int i = 0; i < s.phases; ++i) counts[i] = count;

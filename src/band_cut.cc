@@ -15,6 +15,14 @@ constexpr int64_t kFlatTaps = 16;  // up to here one list beats across and along
 
 int64_t fit(int64_t room, int64_t most) { return std::clamp<int64_t>(room, 1, most); }
 
+// Parts of `whole` lanes of no more than `most`, all but the last as large, and few of them.
+int64_t even_parts(int64_t whole, int64_t most) {
+  const int64_t parts = (whole + most - 1) / most;
+  const int64_t even = (whole + parts - 1) / parts;
+  constexpr int64_t kTogether = 16;
+  return std::min({whole, most, (even + kTogether - 1) / kTogether * kTogether});
+}
+
 }  // namespace
 
 void BandWork::choose_cut(int64_t rows, int64_t outputs) {
@@ -43,7 +51,7 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
   if (space.inner * size >= kVectorBytes) {
     const bool flat = winners || taps <= kFlatTaps;
     const int64_t room = (flat ? kBandBytes : kMostBytes) / size;
-    cut.inner = std::min(space.inner, std::max<int64_t>(kVectorBytes / size, room / line.reach()));
+    cut.inner = even_parts(space.inner, std::max(kVectorBytes, room * size / line.reach()) / size);
     if (line.reach() * cut.inner > 2 * room) return;
     cut.outputs = fit((room / cut.inner - line.reach()) / line.pace() + 1, outputs);
     if (flat) {

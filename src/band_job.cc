@@ -91,7 +91,7 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   const size_t bytes = static_cast<size_t>(elements_of(space_, *y_) * y_->element);
   streaming_ = bytes >= streaming_bytes() &&
                bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
-  if (finish_ && (cut.fused || padded_.possible)) divisor_ = plan_.counts.uniform();
+  if (finish_) divisor_ = plan_.counts.uniform();
   in_place_ = !streaming_ && (!finish_ || divisor_ != 0);
 }
 
@@ -174,8 +174,30 @@ void BandJob::run(const BandTask& task, Worker* worker) const {
     worker->padded.run(task, base, target);
   } else {
     worker->band.run(task, base, target);
+    if (divisor_ != 0 && !work_.cut.fused) divide(task, target);
   }
   if (!target.stream_to) put(task, worker);
+}
+
+// Sums over the one divisor, where they are.
+void BandJob::divide(const BandTask& task, const BandTarget& target) const {
+  const auto scale = plan_.kernels->combine->scale[static_cast<int>(reduction_.lane)];
+  const int64_t size = static_cast<int64_t>(lane_size(reduction_.lane));
+  int64_t groups = task.outputs.size(), rows = task.rows.size(), planes = task.planes;
+  int64_t lanes = task.inner;
+  // What lies side by side is divided in one go.
+  const auto join = [&](int64_t* count, int64_t distance) {
+    if (distance != lanes && *count != 1) return false;
+    lanes *= *count;
+    *count = 1;
+    return true;
+  };
+  if (join(&groups, target.position) && join(&rows, target.row)) join(&planes, target.plane);
+  for (int64_t i = 0; i < planes * rows * groups; ++i) {
+    const int64_t at = i / (rows * groups) * target.plane + i / groups % rows * target.row +
+                       i % groups * target.position;
+    scale(lanes, static_cast<char*>(target.values) + at * size, divisor_);
+  }
 }
 
 Strided BandJob::shape_in(const Bound& array, const BandTask& task) const {

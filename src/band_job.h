@@ -46,6 +46,7 @@ class BandJob : public Job {
   void choose(TapsFn combine, bool winners, bool last_winner);
   void run_tasks(Range range, Worker* worker) const;
   void run(const BandTask& task, Worker* worker) const;
+  void divide(const BandTask& task, const BandTarget& target) const;
   void put(const BandTask& task, Worker* worker) const;
   void put_averages(const BandTask& task, Worker* worker, char* to) const;
   Strided shape_in(const Bound& array, const BandTask& task) const;

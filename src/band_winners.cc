@@ -19,6 +19,7 @@ void Band::find_winners(const BandTask& task, View view, const BandTarget& targe
   const Range reached = hull(line, task.outputs);
   const Range cells = clipped(clipped(reached, {0, line.sources()}), source.box[last_]);
   const bool pad = !w_.cut.tabled && reached.size() != cells.size();
+  if (w_.cut.tabled) fill_table(task.outputs, cells);
   // The rows to prepare, in the order of memory: planes × taps of the axes before × rows.
   int64_t groups = 1;
   View prepared;

@@ -48,6 +48,7 @@ PlanesJob::PlanesJob(const Plan& plan, const Space& space, const Bound& source, 
   for (const Bound* array : {&source, &target}) {
     if (array->element != 4 && array->element != 8) return;
   }
+  if (target_.elements == 1) return;  // after rows are one, bands turn what little is left
   const int64_t row = std::max(source.box[last].size(), target.box[last].size());
   if (row * target.element >= kShortRow) return;
   // Few taps: rows that are computed as one, or taken two lanes apart, need no turning.

@@ -76,6 +76,9 @@ struct TapRows {
   int along = 0;
   bool paired = false;
   int64_t spacing = 2;
+  // Values and sums: so many elements are fetched ahead of their use with each row, if they are few
+  // or the taps are many.
+  int64_t fetch = 0;
 };
 using TapsFn = void (*)(const TapRows& taps);
 

@@ -61,16 +61,18 @@ HWY_INLINE void each_line(D d, int64_t lanes, Body body) {
 
 // Max and min may be taken in any order.
 template <class Op, class D, class T>
-HWY_INLINE void many_extremes(D d, const T* from, const int64_t* at, int taps, int64_t lanes,
-                              T* to) {
+HWY_INLINE void many_extremes(D d, const T* from, const TapRows& t, T* to) {
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  each_line(d, lanes, [&](auto vectors, int64_t i) HWY_ATTR {
+  const int64_t* at = t.offsets;
+  const int taps = t.taps;
+  const int64_t fetch = t.fetch;
+  each_line(d, t.lanes, [&](auto vectors, int64_t i) HWY_ATTR {
     hn::Vec<D> best[vectors];
     for (int v = 0; v < vectors; ++v) best[v] = hn::LoadU(d, from + at[0] + i + v * step);
-    for (int t = 1; t < taps; ++t) {
-      for (int v = 0; v < vectors; ++v) {
-        best[v] = Op::many(best[v], hn::LoadU(d, from + at[t] + i + v * step));
-      }
+    for (int k = 1; k < taps; ++k) {
+      const T* tap = from + at[k] + i;
+      if (fetch != 0) hwy::Prefetch(tap + fetch);
+      for (int v = 0; v < vectors; ++v) best[v] = Op::many(best[v], hn::LoadU(d, tap + v * step));
     }
     for (int v = 0; v < vectors; ++v) hn::StoreU(best[v], d, to + i + v * step);
   });
@@ -96,6 +98,73 @@ HWY_INLINE void many_sums(D d, const T* from, const int64_t* at, const uint8_t* 
     }
     for (int v = 0; v < vectors; ++v) hn::StoreU(waiting[0][v], d, to + i + v * step);
   });
+}
+
+// Bytes by which the source is fetched ahead of its use.
+constexpr int64_t kAhead = 2048, kFlatAhead = 4096;
+
+// What follows after `lanes` lanes comes into the cache while these are computed.
+template <class T>
+HWY_INLINE void fetch_ahead(const T* from, int64_t lanes, int64_t bytes) {
+  constexpr int64_t kLine = 64 / int64_t{sizeof(T)};
+  for (int64_t i = 0; i < lanes; i += kLine) {
+    hwy::Prefetch(from + bytes / int64_t{sizeof(T)} + i);
+  }
+}
+
+// `count` taps, up to 8, as the tree joins them.
+template <class Op, class D, class T>
+HWY_INLINE hn::Vec<D> tree_of(D d, const T* const* tap, int count, int64_t i) {
+  if (count == 8) return tree<Op, 0, 8>(d, tap, i);
+  const T* const* rest = tap + (count & 4);
+  hn::Vec<D> v;
+  if ((count & 3) == 0) return tree<Op, 0, 4>(d, tap, i);
+  v = hn::LoadU(d, rest[0] + i);
+  if ((count & 3) > 1) v = Op::many(v, hn::LoadU(d, rest[1] + i));
+  if ((count & 3) > 2) v = Op::many(v, hn::LoadU(d, rest[2] + i));
+  return (count & 4) != 0 ? Op::many(tree<Op, 0, 4>(d, tap, i), v) : v;
+}
+
+// Many taps that the tree joins as those of one axis: eight at a time for some lanes, so that each
+// tap is read in pieces of some cache lines; nodes wait for their partners in memory of ours.
+template <class Op, class D, class T>
+HWY_INLINE void in_order(D d, const T* from, const TapRows& t, T* to) {
+  constexpr int64_t kVectors = 32, kLevels = 8, kLine = 64 / int64_t{sizeof(T)};
+  const int taps = t.taps;
+  const int64_t lanes = t.lanes;
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), vectors = (lanes + step - 1) / step;
+  alignas(64) T waiting[kLevels][kVectors * kLanes];
+  // Memory keeps up with arithmetic only if what is fetched ahead comes evenly.
+  const int64_t fetches = t.fetch == 0 ? 0 : t.fetch / (kLine * ((taps + 7) / 8) * vectors) + 1;
+  const T* ahead = from + kAhead / int64_t{sizeof(T)};
+  for (int64_t begin = 0; begin < vectors; begin += kVectors) {
+    const int64_t end = begin + kVectors < vectors ? begin + kVectors : vectors;
+    int depth = 0;
+    for (int first = 0; first < taps; first += 8) {
+      const int count = taps - first < 8 ? taps - first : 8;
+      const T* tap[8];
+      for (int k = 0; k < count; ++k) tap[k] = from + t.offsets[first + k];
+      const bool last = first + 8 >= taps;
+      int joins = 0;
+      for (int block = first / 8; last ? joins < depth : block % 2 != 0; block /= 2) ++joins;
+      for (int64_t v = begin; v < end; ++v) {
+        const int64_t i = (v + 1) * step <= lanes ? v * step : lanes - step;
+        const int64_t own = (v - begin) * kLanes;
+        for (int64_t k = 0; k < fetches; ++k, ahead += kLine) hwy::Prefetch(ahead);
+        auto sum = tree_of<Op>(d, tap, count, i);
+        for (int j = 1; j <= joins; ++j) {
+          sum = Op::many(hn::Load(d, waiting[depth - j] + own), sum);
+        }
+        if (last) {
+          hn::StoreU(sum, d, to + i);
+        } else {
+          hn::Store(sum, d, waiting[depth - joins] + own);
+        }
+      }
+      depth += 1 - joins;
+    }
+  }
 }
 
 // One row: lane i of `to` from the lanes of `from` that a list of taps names.
@@ -125,12 +194,16 @@ RowFn<T> floats_of_few(int taps, bool long_row) {
 }
 
 template <class Op, class T>
+void row_in_order(const T* from, const TapRows& t, T* to) {
+  in_order<Op>(hn::ScalableTag<T>(), from, t, to);
+}
+template <class Op, class T>
 void row_of_many(const T* from, const TapRows& t, T* to) {
   fit_width(hn::ScalableTag<T>(), t.lanes, [&](auto d) HWY_ATTR {
     if constexpr (std::is_same_v<Op, Sum>) {
       many_sums(d, from, t.offsets, t.merges, t.taps, t.lanes, to);
     } else {
-      many_extremes<Op>(d, from, t.offsets, t.taps, t.lanes, to);
+      many_extremes<Op>(d, from, t, to);
     }
   });
 }
@@ -215,13 +288,23 @@ RowFn<T> row_function(const TapRows& t) {
     if (t.taps == 3) return row_of_few<Op, 3, T>;
     if (t.taps == 4) return row_of_few<Op, 4, T>;
   }
+  if constexpr (hwy::IsFloat<T>()) {
+    constexpr int64_t kFar = 4096 / int64_t{sizeof(T)};
+    const bool gains = std::is_same_v<Op, Sum> ? t.in_order : t.offsets[1] - t.offsets[0] >= kFar;
+    if (long_row && gains) return row_in_order<Op, T>;
+  }
   return row_of_many<Op, T>;
 }
 
 template <class Op, class T>
 void combine_taps(const TapRows& t) {
   const RowFn<T> function = row_function<Op, T>(t);
-  each_row<T>(t, [&t, function](const T* from, T* to, int64_t) { function(from, t, to); });
+  constexpr int64_t kAtOnce = 512 / int64_t{sizeof(T)};
+  const int64_t ahead = t.taps <= 8 && t.fetch <= kAtOnce ? t.fetch : 0;
+  each_row<T>(t, [&t, function, ahead](const T* from, T* to, int64_t) HWY_ATTR {
+    fetch_ahead(from, ahead, kAhead);
+    function(from, t, to);
+  });
 }
 
 // Sends the whole cache lines of finished bytes past the caches.
@@ -253,18 +336,6 @@ class Streamer {
   uint8_t* to_;
   size_t next_, head_;
 };
-
-// Bytes by which the source is fetched ahead of its use.
-constexpr int64_t kAhead = 2048, kFlatAhead = 4096;
-
-// What follows after `lanes` lanes comes into the cache while these are computed.
-template <class T>
-HWY_INLINE void fetch_ahead(const T* from, int64_t lanes, int64_t bytes) {
-  constexpr int64_t kLine = 64 / int64_t{sizeof(T)};
-  for (int64_t i = 0; i < lanes; i += kLine) {
-    hwy::Prefetch(from + bytes / int64_t{sizeof(T)} + i);
-  }
-}
 
 // A window of up to 8 taps, those without a cell left out: of lane `i` of a row of `lanes` cells.
 template <class Op, class T>
