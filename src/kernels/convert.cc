@@ -10,6 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/convert.cc"
 #include "hwy/foreach_target.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -110,13 +111,22 @@ void each(const Strided& s, Address array, int64_t lane_stride, Body body) {
   }
 }
 
+// What lies behind `bytes` bytes at `from` comes into the cache while they are computed.
+inline void fetch_ahead(const char* from, int64_t bytes) {
+  constexpr int64_t kAhead = 2048;
+  for (int64_t i = 0; i < bytes; i += 64) hwy::Prefetch(from + kAhead + i);
+}
+
 template <class T, class L>
 void load(const Strided& s, const char* src, void* dst) {
   L* to = static_cast<L*>(dst);
   const bool packed = s.inner == 1 || s.inner_stride == int64_t{sizeof(T)};
   if (packed && (s.positions == 1 || s.position_stride == s.inner * int64_t{sizeof(T)})) {
     const int64_t n = s.positions * s.inner;
-    for (int64_t r = 0; r < s.rows; ++r) lift_run<L, T>(src + r * s.row_stride, n, to + r * n);
+    for (int64_t r = 0; r < s.rows; ++r) {
+      fetch_ahead(src + r * s.row_stride, n * int64_t{sizeof(T)});
+      lift_run<L, T>(src + r * s.row_stride, n, to + r * n);
+    }
     return;
   }
   each<sizeof(T)>(s, src, s.positions * s.inner,
@@ -125,9 +135,16 @@ void load(const Strided& s, const char* src, void* dst) {
 template <class T, Extreme extreme>
 void load_key(const Strided& s, const char* src, void* dst) {
   auto* to = static_cast<int16_t*>(dst);
-  each<sizeof(T)>(s, src, s.positions * s.inner, [to](const char* from, int64_t lane) {
-    to[lane] = key<extreme, T>(read<uint16_t>(from));
-  });
+  Strided row = s;
+  row.rows = 1;
+  const int64_t lanes = s.positions * s.inner;
+  for (int64_t r = 0; r < s.rows; ++r, to += lanes) {
+    const char* first = src + r * s.row_stride;
+    fetch_ahead(first, lanes * int64_t{sizeof(T)});
+    each<sizeof(T)>(row, first, lanes, [to](const char* from, int64_t lane) {
+      to[lane] = key<extreme, T>(read<uint16_t>(from));
+    });
+  }
 }
 #undef NDPOOL_VECTOR_HALVES
 #if HWY_NATIVE_FMA && (HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2))
