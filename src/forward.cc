@@ -13,6 +13,7 @@
 #include "repeat.h"
 #include "rows.h"
 #include "winner.h"
+#include "winner_rows.h"
 
 namespace ndpool {
 namespace {
@@ -253,6 +254,12 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   if (!index.data && !argmax.data) {
     const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
     if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
+  }
+  if (!index.data && argmax.data) {
+    const WinnerRowsJob rows(plan, space, bound[0], array(at_y), bound[at_argmax]);
+    if (rows.possible() && fits_scratch(rows, exec)) {
+      return run_job(rows, rows.planes(), rows.grain(), exec, error);
+    }
   }
   if (!index.data) {
     const BandJob band(plan, space, bound[0], array(at_y), array(at_argmax),

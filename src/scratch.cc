@@ -11,6 +11,7 @@
 #include "scatter.h"
 #include "spread.h"
 #include "window_ops.h"
+#include "winner_rows.h"
 
 namespace ndpool {
 namespace {
@@ -97,6 +98,8 @@ size_t band_bytes(const Plan& plan) {
     bind({x, y, argmax}, 1);
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
+    count(WinnerRowsJob(plan, space, bound[0], &bound[1], bound[2]));
+    count(WinnerRowsJob(plan, space, bound[0], nullptr, bound[2]));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));
     bind({x, y, argmax}, 0);

@@ -172,8 +172,37 @@ struct TapKernels {
   SlideFn sum_slide[kLanes];
 };
 
+// The first winner of each window along one row of f32 cells, with the number of its tap: 2 or 3
+// neighbours, 1 or 2 lanes apart; those outside the row are absent.
+struct AlongWinners {
+  const float* row = nullptr;
+  int64_t cells = 0;
+  int taps = 2;
+  int64_t spacing = 1;
+  int64_t origin = 0;  // of output 0: its first tap
+  int64_t outputs = 0;
+  int64_t begin = 0, end = 0;  // the outputs that have all their taps
+  float* values = nullptr;
+  uint32_t* numbers = nullptr;
+};
+
+// The first winner among rows of such winners, lane by lane; what is added to the numbers of each
+// row.
+struct AcrossWinners {
+  static constexpr int kMost = 8;
+  int64_t lanes = 0;
+  int rows = 0;
+  const float* values[kMost]{};
+  const uint32_t* numbers[kMost]{};
+  uint32_t add[kMost]{};
+  float* best = nullptr;
+  uint8_t* winners = nullptr;
+};
+
 struct WinnerTapKernels {
   TapsFn find[2][kLanes];  // by Extreme, Lane
+  void (*along[2])(const AlongWinners& row);
+  void (*across[2])(const AcrossWinners& rows);
   // f32, f64. `index` holds, in bytes that lie as the source lanes do, the tap numbers of windows'
   // winners; taps of the list are windows, their numbers what the cell must be to have won.
   TapsFn spread[2];

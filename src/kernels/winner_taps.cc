@@ -107,6 +107,96 @@ void find_taps(const TapRows& t) {
   });
 }
 
+// Windows of `taps` neighbours, `spacing` lanes apart, one vector of them from output i on.
+template <class E, int taps, int spacing, class D>
+HWY_INLINE void along_vector(D d, const AlongWinners& a, int64_t i) {
+  const hn::RebindToUnsigned<D> du;
+  const float* at = a.row + a.origin + i * spacing;
+  hn::Vec<D> first, second, third{}, unused;
+  if constexpr (spacing == 2) {
+    load_pairs(d, at, &first, &second);
+    if constexpr (taps == 3) load_pairs(d, at + 1, &unused, &third);
+  } else {
+    first = hn::LoadU(d, at);
+    second = hn::LoadU(d, at + 1);
+    if constexpr (taps == 3) third = hn::LoadU(d, at + 2);
+  }
+  auto number = hn::Zero(du);
+  contend<E>(d, du, second, hn::Set(du, 1U), &first, &number);
+  if constexpr (taps == 3) contend<E>(d, du, third, hn::Set(du, 2U), &first, &number);
+  hn::StoreU(first, d, a.values + i);
+  hn::StoreU(number, du, a.numbers + i);
+}
+
+template <class E, int taps, int spacing>
+void along_row(const AlongWinners& a) {
+  const hn::CappedTag<float, 1> one;
+  const hn::RebindToUnsigned<decltype(one)> number_of_one;
+  const auto edge = [&](int64_t i) HWY_ATTR {
+    auto best = hn::Zero(one);
+    auto number = hn::Zero(number_of_one);
+    bool any = false;
+    for (int t = 0; t < taps; ++t) {
+      const int64_t cell = a.origin + i * spacing + t;
+      if (cell < 0 || cell >= a.cells) continue;
+      const auto its = hn::Set(number_of_one, static_cast<uint32_t>(t));
+      const auto value = hn::LoadU(one, a.row + cell);
+      if (any) {
+        contend<E>(one, number_of_one, value, its, &best, &number);
+      } else {
+        best = value;
+        number = its;
+      }
+      any = true;
+    }
+    hn::StoreU(best, one, a.values + i);
+    hn::StoreU(number, number_of_one, a.numbers + i);
+  };
+  for (int64_t i = 0; i < a.begin; ++i) edge(i);
+  const hn::ScalableTag<float> d;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  if (a.end - a.begin >= step) {
+    for (int64_t i = a.begin; i < a.end; i += step) {
+      along_vector<E, taps, spacing>(d, a, i + step <= a.end ? i : a.end - step);
+    }
+  } else {
+    for (int64_t i = a.begin; i < a.end; ++i) along_vector<E, taps, spacing>(one, a, i);
+  }
+  for (int64_t i = a.end; i < a.outputs; ++i) edge(i);
+}
+template <class E>
+void along(const AlongWinners& a) {
+  if (a.spacing == 2) return a.taps == 3 ? along_row<E, 3, 2>(a) : along_row<E, 2, 2>(a);
+  a.taps == 3 ? along_row<E, 3, 1>(a) : along_row<E, 2, 1>(a);
+}
+
+template <class E, class D>
+HWY_INLINE void across_vector(D d, const AcrossWinners& a, int64_t i) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  auto best = hn::LoadU(d, a.values[0] + i);
+  auto number = hn::Add(hn::LoadU(du, a.numbers[0] + i), hn::Set(du, a.add[0]));
+  for (int r = 1; r < a.rows; ++r) {
+    const auto its = hn::Add(hn::LoadU(du, a.numbers[r] + i), hn::Set(du, a.add[r]));
+    contend<E>(d, du, hn::LoadU(d, a.values[r] + i), its, &best, &number);
+  }
+  hn::StoreU(best, d, a.best + i);
+  const hn::Rebind<uint8_t, D> bytes;
+  hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(di, number)), bytes, a.winners + i);
+}
+template <class E>
+void across(const AcrossWinners& a) {
+  const hn::ScalableTag<float> d;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  if (a.lanes < step) {
+    for (int64_t i = 0; i < a.lanes; ++i) across_vector<E>(hn::CappedTag<float, 1>(), a, i);
+    return;
+  }
+  for (int64_t i = 0; i < a.lanes; i += step) {
+    across_vector<E>(d, a, i + step <= a.lanes ? i : a.lanes - step);
+  }
+}
+
 // Bytes as lanes.
 template <class DU>
 HWY_INLINE hn::Vec<DU> load_bytes(DU du, const uint8_t* from) {
@@ -245,6 +335,10 @@ WinnerTapKernels make_table() {
   WinnerTapKernels t{};
   fill<Winners, Max>(t.find[kMax]);
   fill<Winners, Min>(t.find[kMin]);
+  t.along[kMax] = along<Max>;
+  t.along[kMin] = along<Min>;
+  t.across[kMax] = across<Max>;
+  t.across[kMin] = across<Min>;
   t.spread[0] = spread<float>;
   t.spread[1] = spread<double>;
   t.spread_pairs[0] = spread_pairs<float>;
