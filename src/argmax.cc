@@ -139,13 +139,16 @@ class EachPlaneJob : public Job {
           if (!axis.adaptive) o = std::max(o, last_complete(axis));
           continue;
         }
-        const int64_t lead = window.lead, end = window.lead + window.cells;
+        const auto lead = static_cast<unsigned>(window.lead);
+        const auto cells = static_cast<unsigned>(window.cells);
+        unsigned outside = 0;  // no branches: what comes next cannot be foreseen
         each_line(plane, level, o, [&](const char* first, int64_t count, int64_t distance) {
           for (int64_t i = 0; i < count; ++i) {
-            const uint8_t tap = taps_[level][static_cast<uint8_t>(first[i * distance])];
-            fine = fine && tap >= lead && tap < end;
+            const unsigned tap = taps_[level][static_cast<uint8_t>(first[i * distance])];
+            outside |= static_cast<unsigned>(tap - lead >= cells);
           }
         });
+        fine = fine && outside == 0;
       }
     }
     return fine;
