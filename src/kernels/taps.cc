@@ -408,6 +408,38 @@ void combine_flat(const FusedRows& f) {
   if (f.stream_to) streamer.finish(finished);
 }
 
+// Some rows of two neighbours each, at every second lane: there is nothing to keep between them.
+template <class Op, int taps, class T>
+void row_of_squares(const T* from, const TapRows& a, int64_t lanes, T* to) {
+  const hn::ScalableTag<T> d;
+  const T* tap[taps];
+  for (int t = 0; t < taps; ++t) tap[t] = from + a.offsets[t];
+  each_vector(d, lanes, [&](int64_t i) HWY_ATTR {
+    const auto low = tree<Op, 0, taps>(d, tap, 2 * i);
+    const auto high = tree<Op, 0, taps>(d, tap, 2 * i + static_cast<int64_t>(hn::Lanes(d)));
+#if HWY_TARGET == HWY_SCALAR
+    hn::StoreU(Op::many(low, high), d, to + i);
+#else
+    hn::StoreU(Op::many(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low)), d, to + i);
+#endif
+  });
+}
+template <class T>
+using SquaresFn = void (*)(const T* from, const TapRows& across, int64_t lanes, T* to);
+// nullptr if rows are not of that kind.
+template <class Op, class T>
+SquaresFn<T> squares_function(const TapRows& a, const TapRows& l) {
+  const bool squares = l.along == 2 && l.spacing == 2 && a.lanes == 2 * l.lanes && a.in_order &&
+                       l.lanes >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  if (!squares) return nullptr;
+  if (a.taps == 2) return row_of_squares<Op, 2, T>;
+  if constexpr (std::is_same_v<T, float>) {
+    if (a.taps == 4) return row_of_squares<Op, 4, T>;
+    if (a.taps == 8) return row_of_squares<Op, 8, T>;
+  }
+  return nullptr;
+}
+
 // Rows of a band, one after another: across into one of a few rows that stay in the cache, and
 // along into the destination a few rows later, when what was stored can be loaded without waiting.
 template <class Op, class T>
@@ -422,9 +454,8 @@ void combine_rows(const FusedRows& f) {
   size_t finished = 0;
   T* targets[FusedRows::kRows];
   int64_t begun = 0, done = 0;
-  const auto finish = [&](int64_t slot) HWY_ATTR {
-    T* to = targets[slot];
-    along(static_cast<const T*>(f.rows[slot]), l, to);
+  const SquaresFn<T> squares = squares_function<Op, T>(a, l);
+  const auto put = [&](T* to) HWY_ATTR {
     if constexpr (hwy::IsFloat<T>()) {
       if (f.divisor != 0) divide_row(l.lanes, f.divisor, to);
     }
@@ -433,11 +464,20 @@ void combine_rows(const FusedRows& f) {
       streamer.advance(finished);
     }
   };
+  const auto finish = [&](int64_t slot) HWY_ATTR {
+    along(static_cast<const T*>(f.rows[slot]), l, targets[slot]);
+    put(targets[slot]);
+  };
   for (int64_t p = 0; p < a.planes; ++p) {
     const T* from = static_cast<const T*>(a.src) + p * a.src_plane;
     T* to = static_cast<T*>(l.dst) + p * l.dst_plane;
     for (int64_t r = 0; r < a.rows; ++r, from += a.src_row, to += l.dst_row) {
       fetch_ahead(from, a.src_row, kAhead);
+      if (squares) {
+        squares(from, a, l.lanes, to);
+        put(to);
+        continue;
+      }
       const int64_t slot = begun++ % FusedRows::kRows;
       T* row = static_cast<T*>(f.rows[slot]);
       across(from, a, row + f.cells_at);
