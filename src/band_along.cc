@@ -54,7 +54,7 @@ Band::View Band::split(const View& view, int64_t planes, int64_t rows, Range out
     }
     v.plane = rows * v.row;
     s.dst_row = v.row;
-    if (count == 1 && !w_.winners && view.plane == rows * view.row) {
+    if (count == 1 && !w_.winners && view.plane == rows * view.row && view.row % inner_ == 0) {
       // One output a row: rows take the place of outputs.
       for (int i = 0; i < s.phases; ++i) {
         starts[i] = table_[i];

@@ -33,10 +33,12 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
   const int64_t size = static_cast<int64_t>(lane_size(r.lane));
   cut = {};
   if (!combine || line.taps() > TapList::kMost / 2 || line.period() > kMostPeriod) return;
+  if (line.reach() > kMostBytes) return;
   int64_t across = 1, before = 1;
   for (int level = 0; level < last; ++level) {
     const Line& other = r.lines[level];
     if (other.taps() > TapList::kMost / 2 || other.period() > kMostPeriod) return;
+    if (other.reach() > INT32_MAX) return;
     across *= other.taps();
     if (level + 1 < last) before *= other.taps();
     if (across > TapList::kMost / 2) return;
@@ -89,7 +91,8 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
                2 * outputs * size <= kFlatBytes;
   }
   if (!cut.tabled && !line.transposed() && line.spacing() > 2 && fused && !winners && inner == 1 &&
-      size == 4 && line.step() == 1 && line.taps() > 1 && line.taps() <= kMostSpacedTaps) {
+      r.lane == Lane::f32 && line.step() == 1 && line.taps() > 1 &&
+      line.taps() <= kMostSpacedTaps) {
     cut.spaced = cut.fused = true;
     cut.along = static_cast<int>(line.taps());
   }

@@ -11,8 +11,9 @@ namespace {
 constexpr int64_t kStepTaps = 4;
 constexpr int64_t kStepBytes = 8 * 1024;  // of a buffer that steps go through
 constexpr int64_t kRowBytes = 8 * 1024;
-constexpr int64_t kRingBytes = 64 * 1024, kMostRingBytes = 144 * 1024;  // of all rings
-constexpr int64_t kReducedBytes = 64 * 1024;
+constexpr int64_t kRingBytes = 64 * 1024;
+constexpr int64_t kResultBytes = 32 * 1024;
+constexpr int64_t kMostBytes = 180 * 1024;  // of all buffers but results
 
 int64_t ring_rows(int levels) { return (int64_t{2} << levels) - 2; }
 
@@ -43,26 +44,26 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   const int64_t size = static_cast<int64_t>(lane_size(r.lane)), reach = line.reach() - 1;
   const int64_t taps = last > 0 ? r.lines[0].taps() : 1;
   cut.levels = static_cast<int>(std::bit_width(static_cast<uint64_t>(taps))) - 1;
-  if (cut.levels > SlideRow::kMostLevels) return cut;
+  if (cut.levels > SlideRow::kMostLevels || reach > kMostBytes) return cut;
   cut.inner = std::min<int64_t>(space.inner, 64);
   const int64_t position = cut.inner * size, rings = ring_rows(cut.levels);
   const int64_t room = std::min(kRowBytes, kRingBytes / std::max<int64_t>(rings, 1)) / position;
   // Twice the reach at least, so that what neighbouring cuts share is no more than what is new.
-  cut.outputs = std::min(outputs, std::max(2 * reach, room - reach));
+  cut.outputs = std::min(outputs, std::max({int64_t{1}, 2 * reach, room - reach}));
   const int64_t places = std::min(cut.outputs + reach, line.sources()) * cut.inner;
   // An odd number of cache lines, so that rows of a ring do not meet in the same few sets.
   const int64_t per_line = 64 / size;
   cut.row = (((places + per_line - 1) / per_line) | 1) * per_line;
   const int64_t row = (cut.outputs + reach) * cut.inner;
-  if (row * size > kReducedBytes / 2 || rings * cut.row * size > kMostRingBytes) return cut;
-  const int64_t results = cut.outputs * cut.inner * size;
-  cut.rows = std::clamp<int64_t>(kReducedBytes / results, 1, rows);
-  if (cut.rows == rows && cut.outputs == outputs && cut.inner == space.inner) {
-    cut.planes = std::clamp<int64_t>(kStepBytes / (results * rows), 1, space.batch);
-  }
   cut.together = std::max<int64_t>(1, kStepBytes / (row * size));
   cut.reduced = cut.together * row;
   cut.stepped = cut.reduced;
+  if (((rings + 3) * cut.row + cut.reduced + 4 * cut.stepped) * size > kMostBytes) return cut;
+  const int64_t results = cut.outputs * cut.inner * size;
+  cut.rows = std::clamp<int64_t>(kResultBytes / results, 1, rows);
+  if (cut.rows == rows && cut.outputs == outputs && cut.inner == space.inner) {
+    cut.planes = std::clamp<int64_t>(kStepBytes / (results * rows), 1, space.batch);
+  }
   cut.possible = true;
   return cut;
 }
@@ -157,11 +158,12 @@ void Padded::slide(const BandTask& task, const char* plane, const Columns& colum
     const int64_t count = (rows - begin + step - 1) / step;
     const int64_t first = line.origin() + task.rows.begin + begin;
     const int64_t whole = (line.taps() - 1) * step;  // from the first tap to the last
-    const bool goes_on = plane_ == plane && columns_.begin == columns.places.begin && step == 1 &&
-                         columns_.end == columns.places.end && next_ == first + whole;
+    const bool goes_on = plane_ == plane && columns_.places.begin == columns.places.begin &&
+                         columns_.places.end == columns.places.end &&
+                         columns_.inner == columns.inner && step == 1 && next_ == first + whole;
     if (!goes_on) {
       plane_ = plane;
-      columns_ = columns.places;
+      columns_ = columns;
       turn_ = 0;
       previous_ = nullptr;
       for (int64_t place = first; place < first + whole; place += step) {

@@ -82,7 +82,7 @@ class Padded {
   char* zeros_ = nullptr;    // sums: a row of padding
   // What the rings hold: the rows before `next_` of a plane.
   const char* plane_ = nullptr;
-  Range columns_{};
+  Columns columns_;
   int64_t next_ = 0;
   uint64_t turn_ = 0;  // rows so far
   const char* previous_ = nullptr;

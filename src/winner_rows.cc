@@ -9,8 +9,8 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kMostRingBytes = 64 * 1024;
-constexpr int64_t kMostStagedBytes = 128 * 1024;
+constexpr int64_t kMostRing = 64, kMostRingBytes = 32 * 1024;
+constexpr int64_t kMostStagedBytes = 96 * 1024;
 
 }  // namespace
 
@@ -35,6 +35,7 @@ WinnerRowsJob::WinnerRowsJob(const Plan& plan, const Space& space, const Bound& 
   }
   // Two neighbours in whole pairs are read where they lie by bands, and nothing is shared.
   if (down.stride >= down.extent() && along.window == 2 && along.stride == 2) return;
+  if (down.extent() > kMostRing || down.stride > kMostRing) return;
   // Those of a row of outputs and of the next.
   ring_ = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(down.extent() + down.stride)));
   outputs_ = along.outputs;

@@ -182,16 +182,27 @@ void expect_little_memory(const std::string& line, int threads) {
 
 TEST(Allocation, BesideItsArraysACallTakesAMegabyteAndALittleForEachThread) {
   if (!COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer's allocator is not replaced";
-  for (const char* line :
-       {"max f32 8x64x112x112 w2x2", "max f32 8x64x112x112 w3x3 s2 p1",
-        "max f32 4x20x250x250 w3x3 s2 p1", "max f32 4x112x112x64 w3x3 s2 p1 axes=1,2",
-        "avg f32 8x64x112x112 w3x3 s2 p1 nopad", "avg f32 64x512x7x7 a3x3",
-        "max f32 64x512x7x7 a3x3", "avg f32 64x2048x7x7 global axes=2,3",
-        "max f32 8x28x28x512 global axes=1,2", "max f32 2x1x300x300 w31x31 s1 p15",
-        "avg f32 2x1x300x300 w101x101 s1 p50", "max f32 1x1200x1200 w1000x1000 s20",
-        "avg f32 1x1200x1200 w1000x1000 s20", "avg f32 2x40000 w1000 s1",
-        "max f32 2x40000 w1000 s7", "max f32 8x64x64x8 w3x3x3 s1 p1",
-        "lp f32 4x112x112 w3x3 s2 p=3", "max f32 4x4x400x400 w2x2 ties=split"}) {
+  for (const char* line : {"max f32 8x64x112x112 w2x2",
+                           "max f32 8x64x112x112 w3x3 s2 p1",
+                           "max f32 4x20x250x250 w3x3 s2 p1",
+                           "max f32 4x112x112x64 w3x3 s2 p1 axes=1,2",
+                           "avg f32 8x64x112x112 w3x3 s2 p1 nopad",
+                           "avg f32 64x512x7x7 a3x3",
+                           "max f32 64x512x7x7 a3x3",
+                           "avg f32 64x2048x7x7 global axes=2,3",
+                           "max f32 8x28x28x512 global axes=1,2",
+                           "max f32 2x1x300x300 w31x31 s1 p15",
+                           "avg f32 2x1x300x300 w101x101 s1 p50",
+                           "max f32 1x1200x1200 w1000x1000 s20",
+                           "avg f32 1x1200x1200 w1000x1000 s20",
+                           "avg f32 2x40000 w1000 s1",
+                           "max f32 2x40000 w1000 s7",
+                           "max f32 8x64x64x8 w3x3x3 s1 p1",
+                           "avg f32 7x1x100x2600 w15x870 s1",
+                           "avg f32 7x1x256x256 w101x101 s1 p50 nopad",
+                           "max f32 16x64x300x16 w3x3 s1 d30x1",
+                           "lp f32 4x112x112 w3x3 s2 p=3",
+                           "max f32 4x4x400x400 w2x2 ties=split"}) {
     for (const int threads : {1, 2, 7}) expect_little_memory(line, threads);
   }
   // Boxes of exponentials: a megabyte for each thread.

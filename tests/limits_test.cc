@@ -65,6 +65,64 @@ TEST(Limits, TheGradientOfAWindowThatIsPaddingButForAFewCellsIsSharedAsItsDiviso
   for (const float value : dx) EXPECT_EQ(value, 0x1p-61F);
 }
 
+// x grows in row-major order, so that the last cell of a window wins.
+template <class T, class Cell>
+void expect_winners(const std::string& line, Cell cell_of_output) {
+  const PlanPointer plan = parse(line);
+  ASSERT_TRUE(plan);
+  int64_t shape[8], outputs[8];
+  ndpool_plan_input_shape(plan.get(), shape);
+  ndpool_plan_output_shape(plan.get(), outputs);
+  size_t cells = 1, count = 1;
+  for (int i = 0; i < ndpool_plan_rank(plan.get()); ++i) {
+    cells *= static_cast<size_t>(shape[i]);
+    count *= static_cast<size_t>(outputs[i]);
+  }
+  std::vector<T> x(cells), y(count), alone(count);
+  for (size_t i = 0; i < cells; ++i) x[i] = static_cast<T>(i);
+  std::vector<uint64_t> argmax(count);
+  ndpool_exec exec{};
+  exec.threads = 1;
+  ndpool_error error{};
+  ASSERT_EQ(ndpool_forward(plan.get(), in(x), out(&y), out(&argmax), kNone, &exec, &error),
+            NDPOOL_OK)
+      << line << ": " << error.message;
+  ASSERT_EQ(ndpool_forward(plan.get(), in(x), out(&alone), kNone, kNone, &exec, &error), NDPOOL_OK)
+      << line << ": " << error.message;
+  for (size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(y[i], x[cell_of_output(i)]) << line << ", output " << i;
+    ASSERT_EQ(alone[i], y[i]) << line << ", output " << i << " without argmax";
+  }
+}
+
+TEST(Limits, WindowsStridesAndDilationsOfAnySizeNeedNoMemoryOfTheirSize) {
+  expect_winners<float>("max f32 1x600x4x64 w300x1 s1 axes=1,2",
+                        [](size_t i) { return i + 299 * 256; });
+  for (const char* stride : {"4611686018427387905", "9223372036854775807"}) {
+    expect_winners<float>("max f32 2x64x64 w2x3 s" + std::string(stride) + "x1",
+                          [](size_t i) { return i / 62 * 4096 + 64 + i % 62 + 2; });
+  }
+  expect_winners<double>("max f64 100x4 w1x2305843009213693953 s1 p0:0x0:2305843009213693952",
+                         [](size_t i) { return i / 4 * 4 + 3; });
+  expect_winners<double>("max f64 1000 w2 s1 d2305843009213693952 p0:2305843009213693952",
+                         [](size_t i) { return i; });
+}
+
+TEST(Limits, RowsThatEndInUnusedBytesAreReadWhereTheyLie) {
+  for (const char* op : {"avg", "max"}) {
+    const PlanPointer plan = parse(std::string(op) + " f32 2x4x33x3 w1x33 axes=1,2");
+    const int64_t strides[] = {1600, 400, 12, 4};
+    std::vector<float> x(800, 1e9F), y(24);
+    for (size_t i = 0; i < 24 * 33; ++i) x[i / 99 * 100 + i % 99] = static_cast<float>(i / 99);
+    ndpool_exec exec{};
+    ndpool_error error{};
+    ASSERT_EQ(ndpool_forward(plan.get(), {x.data(), strides}, out(&y), kNone, kNone, &exec, &error),
+              NDPOOL_OK)
+        << error.message;
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(i / 3)) << op << i;
+  }
+}
+
 TEST(Limits, ThePromisedScratchIsEnoughForWindowsLargerThanTheData) {
   for (const char* line : {"lp f32 33 w9252 s7021 p4611", "smooth f32 33 w9252 s7021 p4611",
                            "max f64 33 w9252 s7021 p4611", "avg f16 33 w9252 s7021 p4611"}) {

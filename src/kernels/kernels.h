@@ -70,7 +70,7 @@ struct TapRows {
   // 2 or 3: each tap of the list stands for as many neighbours (of values: the list has one tap, at
   // distance 0). paired: destination lanes are two source lanes apart (of values: always); a lane
   // after the last neighbour of an odd number of them may be read. Neighbours of winners count up
-  // from the number of the tap. Of values in 4 bytes: 2 to 8 neighbours, destination lanes
+  // from the number of the tap. Of values in f32: 2 to 8 neighbours, destination lanes
   // `spacing` source lanes apart; if these are more than two, three lanes after the last neighbour
   // may be read.
   int along = 0;

@@ -102,6 +102,7 @@ HWY_INLINE void many_sums(D d, const T* from, const int64_t* at, const uint8_t* 
 
 // Bytes by which the source is fetched ahead of its use.
 constexpr int64_t kAhead = 2048, kFlatAhead = 4096;
+constexpr int64_t kMostFetched = 8192;
 
 // What follows after `lanes` lanes comes into the cache while these are computed.
 template <class T>
@@ -232,8 +233,8 @@ HWY_INLINE V joined(V* values, int count, Join join) {
   return values[0];
 }
 
-// Windows of up to 8 neighbours, `spacing` lanes apart, in lanes of 4 bytes: four neighbours of
-// each of some windows are turned.
+// Windows of up to 8 neighbours, `spacing` lanes apart (f32): four neighbours of each of some
+// windows are turned.
 template <class Op, class T>
 void row_of_spaced(const T* from, const TapRows& t, T* to) {
   const int taps = t.along;
@@ -273,7 +274,7 @@ void row_of_one(const T* from, const TapRows& t, T* to) {
 
 template <class Op, class T>
 RowFn<T> row_function(const TapRows& t) {
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (std::is_same_v<T, float>) {
     if (t.along != 0 && t.spacing > 2) return row_of_spaced<Op, T>;
   }
   if (t.along == 2) return row_of_pairs<Op, 2, T>;
@@ -288,7 +289,7 @@ RowFn<T> row_function(const TapRows& t) {
     if (t.taps == 3) return row_of_few<Op, 3, T>;
     if (t.taps == 4) return row_of_few<Op, 4, T>;
   }
-  if constexpr (hwy::IsFloat<T>()) {
+  if constexpr (std::is_same_v<T, float>) {
     constexpr int64_t kFar = 4096 / int64_t{sizeof(T)};
     const bool gains = std::is_same_v<Op, Sum> ? t.in_order : t.offsets[1] - t.offsets[0] >= kFar;
     if (long_row && gains) return row_in_order<Op, T>;
@@ -432,7 +433,9 @@ SquaresFn<T> squares_function(const TapRows& a, const TapRows& l) {
   const bool squares = l.along == 2 && l.spacing == 2 && a.lanes == 2 * l.lanes && a.in_order &&
                        l.lanes >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   if (!squares) return nullptr;
-  if (a.taps == 2) return row_of_squares<Op, 2, T>;
+  if constexpr (sizeof(T) <= 2 || std::is_same_v<T, float>) {
+    if (a.taps == 2) return row_of_squares<Op, 2, T>;
+  }
   if constexpr (std::is_same_v<T, float>) {
     if (a.taps == 4) return row_of_squares<Op, 4, T>;
     if (a.taps == 8) return row_of_squares<Op, 8, T>;
@@ -455,6 +458,7 @@ void combine_rows(const FusedRows& f) {
   T* targets[FusedRows::kRows];
   int64_t begun = 0, done = 0;
   const SquaresFn<T> squares = squares_function<Op, T>(a, l);
+  const int64_t fresh = a.src_row <= kMostFetched / int64_t{sizeof(T)} ? a.src_row : 0;
   const auto put = [&](T* to) HWY_ATTR {
     if constexpr (hwy::IsFloat<T>()) {
       if (f.divisor != 0) divide_row(l.lanes, f.divisor, to);
@@ -472,7 +476,7 @@ void combine_rows(const FusedRows& f) {
     const T* from = static_cast<const T*>(a.src) + p * a.src_plane;
     T* to = static_cast<T*>(l.dst) + p * l.dst_plane;
     for (int64_t r = 0; r < a.rows; ++r, from += a.src_row, to += l.dst_row) {
-      fetch_ahead(from, a.src_row, kAhead);
+      fetch_ahead(from, fresh, kAhead);
       if (squares) {
         squares(from, a, l.lanes, to);
         put(to);
@@ -530,8 +534,10 @@ void slide(const SlideRow& s) {
   const T *x = static_cast<const T*>(s.x), *previous = static_cast<const T*>(s.previous);
   T* to = static_cast<T*>(s.dst);
   int64_t i = 0;
-  for (; i + 4 * step <= s.lanes; i += 4 * step) {
-    slide_vectors<Op, 4>(d, s, i, x + i, previous + i, to ? to + i : nullptr);
+  if constexpr (std::is_same_v<T, float>) {
+    for (; i + 4 * step <= s.lanes; i += 4 * step) {
+      slide_vectors<Op, 4>(d, s, i, x + i, previous + i, to ? to + i : nullptr);
+    }
   }
   for (; i + step <= s.lanes; i += step) {
     slide_vectors<Op, 1>(d, s, i, x + i, previous + i, to ? to + i : nullptr);
