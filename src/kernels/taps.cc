@@ -291,7 +291,8 @@ RowFn<T> row_function(const TapRows& t) {
   }
   if constexpr (std::is_same_v<T, float>) {
     constexpr int64_t kFar = 4096 / int64_t{sizeof(T)};
-    const bool gains = std::is_same_v<Op, Sum> ? t.in_order : t.offsets[1] - t.offsets[0] >= kFar;
+    const bool far = t.taps >= 16 && t.offsets[1] - t.offsets[0] >= kFar;
+    const bool gains = std::is_same_v<Op, Sum> ? t.in_order : far;
     if (long_row && gains) return row_in_order<Op, T>;
   }
   return row_of_many<Op, T>;
