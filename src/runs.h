@@ -79,7 +79,9 @@ void each_run(const Line& line, Range outputs, F f) {
       continue;
     }
     for (int64_t i = 0; i < low; ++i) single(begin + i * every);
-    f(Run{begin + low * every, high - low, every, s.first + low * pace, pace, s.step, s.count, 0});
+    // Of one output, the pace may be larger than any distance in memory.
+    const int64_t next = high - low > 1 ? pace : std::min(pace, line.sources());
+    f(Run{begin + low * every, high - low, every, s.first + low * pace, next, s.step, s.count, 0});
     for (int64_t i = high; i < count; ++i) single(begin + i * every);
   }
 }
