@@ -36,8 +36,10 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& x, const Bou
   const Extreme extreme = plan.op == NDPOOL_MAX ? kMax : kMin;
   const int lane = static_cast<int>(reduction_.lane);
   const TapKernels& taps = *plan.kernels->taps;
-  if (!argmax) work_.fused = taps.extreme_rows[extreme][lane];
-  if (!argmax) work_.slide = taps.extreme_slide[extreme][lane];
+  if (!argmax) {
+    work_.fused = taps.extreme_rows[extreme][lane];
+    work_.slide = plan.kernels->slide->extreme[extreme][lane];
+  }
   choose((argmax ? plan.kernels->winner_taps->find : taps.extreme)[extreme][lane],
          argmax != nullptr, last_winner);
 }
@@ -52,7 +54,7 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& target, int 
       reduction_(reduction),
       finish_(!reduction.divide_by) {
   work_.fused = plan.kernels->taps->sum_rows[static_cast<int>(reduction.lane)];
-  work_.slide = plan.kernels->taps->sum_slide[static_cast<int>(reduction.lane)];
+  work_.slide = plan.kernels->slide->sum[static_cast<int>(reduction.lane)];
   choose(plan.kernels->taps->sum[static_cast<int>(reduction.lane)], false, false);
 }
 

@@ -57,8 +57,7 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   const int64_t row = (cut.outputs + reach) * cut.inner;
   cut.together = std::max<int64_t>(1, kStepBytes / (row * size));
   cut.reduced = cut.together * row;
-  cut.stepped = cut.reduced;
-  if (((rings + 3) * cut.row + cut.reduced + 4 * cut.stepped) * size > kMostBytes) return cut;
+  if (((rings + 3) * cut.row + 5 * cut.reduced) * size > kMostBytes) return cut;
   const int64_t results = cut.outputs * cut.inner * size;
   cut.rows = std::clamp<int64_t>(kResultBytes / results, 1, rows);
   if (cut.rows == rows && cut.outputs == outputs && cut.inner == space.inner) {
@@ -84,13 +83,13 @@ Padded::Padded(const BandWork& work, const PaddedCut& cut, Arena* arena)
   reduced_ = take(cut.reduced);
   rings_ = take(ring_rows(cut.levels) * cut.row);
   for (char*& row : loaded_) row = take(cut.row);
-  steps_[0] = take(cut.stepped);
-  steps_[1] = take(cut.stepped);
+  steps_[0] = take(cut.reduced);
+  steps_[1] = take(cut.reduced);
   zeros_ = take(cut.row);
   if (zeros_) std::memset(zeros_, 0, static_cast<size_t>(cut.row * size_));
   if (r_.sum) {
-    steps_[2] = take(cut.stepped);
-    steps_[3] = take(cut.stepped);
+    steps_[2] = take(cut.reduced);
+    steps_[3] = take(cut.reduced);
   } else {
     const int64_t places = cut.outputs + r_.lines[last_].reach();
     pads_ = arena->take<int32_t>(places);
@@ -118,8 +117,8 @@ void Padded::run(const BandTask& task, const char* base, const BandTarget& targe
     // Planes are rows.
     for (int64_t p = 0; p < task.planes; p += cut_.together) {
       const int64_t rows = std::min(cut_.together, task.planes - p);
-      for (int64_t i = 0; i < rows; ++i) {
-        copy_row(base + (p + i) * source.batch, columns, i);
+      for (int64_t i = 0; i < rows && columns.cells.size() > 0; ++i) {
+        load_row(base + (p + i) * source.batch, columns, reduced_at(columns, i));
       }
       along(columns, rows, at(values, p * target.plane), target.plane, target);
     }
@@ -130,19 +129,14 @@ void Padded::run(const BandTask& task, const char* base, const BandTarget& targe
   }
 }
 
-// The cells of a row (of the first at `plane`), as lanes without gaps.
+// The cells of the row at `row`, as lanes without gaps.
 void Padded::load_row(const char* row, const Columns& columns, char* to) const {
   const Bound& source = *r_.source;
   r_.load({1, columns.cells.size(), columns.inner, 0, source.pooled[last_], source.inner},
           row + (columns.cells.begin - source.box[last_].begin) * source.pooled[last_], to);
 }
 
-// Nothing to do across: the cells of a row to where `slide` would put what it made of some.
-void Padded::copy_row(const char* row, const Columns& columns, int64_t i) {
-  if (columns.cells.size() <= 0) return;
-  load_row(row, columns, reduced_at(columns, i));
-}
-
+// Where the cells of row i begin, after its pads.
 char* Padded::reduced_at(const Columns& columns, int64_t i) const {
   return at(reduced_,
             i * columns.row_lanes + (columns.cells.begin - columns.places.begin) * columns.inner);
@@ -236,7 +230,6 @@ void Padded::slide_on(const char* plane, int64_t place, const Columns& columns, 
 }
 
 void Padded::find_pads(const Columns& columns) {
-  pad_count_ = 0;
   const auto pad = [&](int64_t place) {
     const int64_t cell = stand_in(r_.lines[last_], place, columns.cells);
     pads_[pad_count_] = static_cast<int32_t>(place - columns.places.begin);

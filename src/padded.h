@@ -24,7 +24,7 @@ struct PaddedCut {
   int levels = 0;        // powers of two in a window across; 0: nothing to do there
   int64_t together = 1;  // rows reduced along together
   int64_t row = 0;       // of the rings: whole cache lines
-  int64_t reduced = 0, stepped = 0;
+  int64_t reduced = 0;   // of rows that are reduced along together, and of each step
 };
 
 // For a box of `rows` × `outputs` outputs.
@@ -45,7 +45,6 @@ class Padded {
   };
   void find_pads(const Columns& columns);
   void load_row(const char* row, const Columns& columns, char* to) const;
-  void copy_row(const char* row, const Columns& columns, int64_t i);
   char* reduced_at(const Columns& columns, int64_t i) const;
   void slide(const BandTask& task, const char* plane, const Columns& columns, char* to,
              const BandTarget& target);
@@ -79,7 +78,7 @@ class Padded {
   char* reduced_ = nullptr;  // rows that were reduced across, with their pads
   char* rings_ = nullptr;    // of levels 1, 2 …: 2, 4 … rows
   char* loaded_[2]{};        // rows that cannot be used where they lie
-  char* zeros_ = nullptr;    // sums: a row of padding
+  char* zeros_ = nullptr;    // a row of padding
   // What the rings hold: the rows before `next_` of a plane.
   const char* plane_ = nullptr;
   Columns columns_;

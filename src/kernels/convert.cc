@@ -10,8 +10,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/convert.cc"
 #include "hwy/foreach_target.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/ahead.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -109,12 +109,6 @@ void each(const Strided& s, Address array, int64_t lane_stride, Body body) {
       }
     }
   }
-}
-
-// What lies behind `bytes` bytes at `from` comes into the cache while they are computed.
-inline void fetch_ahead(const char* from, int64_t bytes) {
-  constexpr int64_t kAhead = 2048;
-  for (int64_t i = 0; i < bytes; i += 64) hwy::Prefetch(from + kAhead + i);
 }
 
 template <class T, class L>

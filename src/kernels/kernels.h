@@ -168,8 +168,11 @@ struct TapKernels {
   TapsFn sum[kLanes];         // f32, f64, i16, i32, i64
   FusedFn extreme_rows[2][kLanes];
   FusedFn sum_rows[kLanes];
-  SlideFn extreme_slide[2][kLanes];
-  SlideFn sum_slide[kLanes];
+};
+
+struct SlideKernels {
+  SlideFn extreme[2][kLanes];
+  SlideFn sum[kLanes];  // f32, f64, i16, i32, i64
 };
 
 // The first winner of each window along one row of f32 cells, with the number of its tap: 2 or 3
@@ -277,6 +280,7 @@ struct Kernels {
   const CombineKernels* combine;
   const ConvertKernels* convert;
   const TapKernels* taps;
+  const SlideKernels* slide;
   const WinnerTapKernels* winner_taps;
   const MoveKernels* move;
   const RealKernels* real;

@@ -9,6 +9,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/divide.h"
+#include "kernels/streamer.h"
 #include "kernels/turn.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -240,21 +241,10 @@ void repeat_divided(const Repeat& shape, const void* src, void* dst) {
               static_cast<size_t>((shape.places - place) * inner) * sizeof(T));
 }
 
-// Whole cache lines go past the caches, the rest through them.
 void stream(const void* src, void* dst, size_t bytes) {
-  const hn::ScalableTag<uint8_t> d;
-  const size_t step = hn::Lanes(d);
-  const uint8_t* from = static_cast<const uint8_t*>(src);
-  uint8_t* to = static_cast<uint8_t*>(dst);
-  const size_t head = (64 - reinterpret_cast<uintptr_t>(to) % 64) % 64;
-  if (bytes < head + 64 || step > 64) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  std::memcpy(to, from, head);
-  const size_t end = head + (bytes - head) / 64 * 64;
-  for (size_t i = head; i < end; i += step) hn::Stream(hn::LoadU(d, from + i), d, to + i);
-  std::memcpy(to + end, from + end, bytes - end);
+  Streamer streamer(src, dst);
+  streamer.advance(bytes);
+  streamer.finish(bytes);
 }
 
 uint64_t largest(const char* first, int64_t count, int64_t distance) {

@@ -1,6 +1,7 @@
 // Windows from a list of taps: each lane of a destination row combines the lanes that lie at the
 // given distances from it. Across rows, along a row and over channels alike: all are contiguous
 // loads at some distance.
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -11,8 +12,10 @@
 #include "hwy/foreach_target.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/ahead.h"
 #include "kernels/divide.h"
 #include "kernels/order.h"
+#include "kernels/streamer.h"
 #include "kernels/tap_rows.h"
 #include "kernels/turn.h"
 
@@ -100,27 +103,13 @@ HWY_INLINE void many_sums(D d, const T* from, const int64_t* at, const uint8_t* 
   });
 }
 
-// Bytes by which the source is fetched ahead of its use.
-constexpr int64_t kAhead = 2048, kFlatAhead = 4096;
-constexpr int64_t kMostFetched = 8192;
-
-// What follows after `lanes` lanes comes into the cache while these are computed.
-template <class T>
-HWY_INLINE void fetch_ahead(const T* from, int64_t lanes, int64_t bytes) {
-  constexpr int64_t kLine = 64 / int64_t{sizeof(T)};
-  for (int64_t i = 0; i < lanes; i += kLine) {
-    hwy::Prefetch(from + bytes / int64_t{sizeof(T)} + i);
-  }
-}
-
 // `count` taps, up to 8, as the tree joins them.
 template <class Op, class D, class T>
 HWY_INLINE hn::Vec<D> tree_of(D d, const T* const* tap, int count, int64_t i) {
   if (count == 8) return tree<Op, 0, 8>(d, tap, i);
+  if (count == 4) return tree<Op, 0, 4>(d, tap, i);
   const T* const* rest = tap + (count & 4);
-  hn::Vec<D> v;
-  if ((count & 3) == 0) return tree<Op, 0, 4>(d, tap, i);
-  v = hn::LoadU(d, rest[0] + i);
+  auto v = hn::LoadU(d, rest[0] + i);
   if ((count & 3) > 1) v = Op::many(v, hn::LoadU(d, rest[1] + i));
   if ((count & 3) > 2) v = Op::many(v, hn::LoadU(d, rest[2] + i));
   return (count & 4) != 0 ? Op::many(tree<Op, 0, 4>(d, tap, i), v) : v;
@@ -147,8 +136,7 @@ HWY_INLINE void in_order(D d, const T* from, const TapRows& t, T* to) {
       const T* tap[8];
       for (int k = 0; k < count; ++k) tap[k] = from + t.offsets[first + k];
       const bool last = first + 8 >= taps;
-      int joins = 0;
-      for (int block = first / 8; last ? joins < depth : block % 2 != 0; block /= 2) ++joins;
+      const int joins = last ? depth : std::countr_one(static_cast<unsigned>(first) / 8);
       for (int64_t v = begin; v < end; ++v) {
         const int64_t i = (v + 1) * step <= lanes ? v * step : lanes - step;
         const int64_t own = (v - begin) * kLanes;
@@ -304,40 +292,10 @@ void combine_taps(const TapRows& t) {
   constexpr int64_t kAtOnce = 512 / int64_t{sizeof(T)};
   const int64_t ahead = t.taps <= 8 && t.fetch <= kAtOnce ? t.fetch : 0;
   each_row<T>(t, [&t, function, ahead](const T* from, T* to, int64_t) HWY_ATTR {
-    fetch_ahead(from, ahead, kAhead);
+    fetch_ahead(from, ahead);
     function(from, t, to);
   });
 }
-
-// Sends the whole cache lines of finished bytes past the caches.
-class Streamer {
- public:
-  Streamer(const void* from, void* to)
-      : from_(static_cast<const uint8_t*>(from)), to_(static_cast<uint8_t*>(to)) {
-    const size_t head = (64 - reinterpret_cast<uintptr_t>(to) % 64) % 64;
-    next_ = head;
-    head_ = head;
-  }
-  HWY_INLINE void advance(size_t finished) {
-    const hn::ScalableTag<uint8_t> d;
-    const size_t step = hn::Lanes(d) < 64 ? hn::Lanes(d) : 64;
-    for (; next_ + 64 <= finished; next_ += 64) {
-      for (size_t i = 0; i < 64; i += step) {
-        hn::Stream(hn::LoadU(d, from_ + next_ + i), d, to_ + next_ + i);
-      }
-    }
-  }
-  // What is left: the parts of the first and the last line.
-  void finish(size_t bytes) {
-    std::memcpy(to_, from_, head_ < bytes ? head_ : bytes);
-    if (next_ < bytes) std::memcpy(to_ + next_, from_ + next_, bytes - next_);
-  }
-
- private:
-  const uint8_t* from_;
-  uint8_t* to_;
-  size_t next_, head_;
-};
 
 // A window of up to 8 taps, those without a cell left out: of lane `i` of a row of `lanes` cells.
 template <class Op, class T>
@@ -391,7 +349,7 @@ void combine_flat(const FusedRows& f) {
     for (int64_t row = 0; row < a.rows; row += together) {
       const int64_t rows = row + together <= a.rows ? together : a.rows - row;
       a.lanes = l.lanes = rows * lanes;
-      fetch_ahead(from, a.lanes, kFlatAhead);
+      fetch_ahead(from, a.lanes, 2 * kAhead);
       row_function<Op, T>(a)(from, a, middle);
       row_function<Op, T>(l)(middle - before, l, to);
       for (int64_t i = 0; i < before; ++i) edges<Op>(middle, l, before, lanes, rows, i, to);
@@ -459,7 +417,8 @@ void combine_rows(const FusedRows& f) {
   T* targets[FusedRows::kRows];
   int64_t begun = 0, done = 0;
   const SquaresFn<T> squares = squares_function<Op, T>(a, l);
-  const int64_t fresh = a.src_row <= kMostFetched / int64_t{sizeof(T)} ? a.src_row : 0;
+  constexpr int64_t kMostFetched = 8192 / int64_t{sizeof(T)};  // of rows that lie side by side
+  const int64_t fresh = a.src_row <= kMostFetched ? a.src_row : 0;
   const auto put = [&](T* to) HWY_ATTR {
     if constexpr (hwy::IsFloat<T>()) {
       if (f.divisor != 0) divide_row(l.lanes, f.divisor, to);
@@ -477,7 +436,7 @@ void combine_rows(const FusedRows& f) {
     const T* from = static_cast<const T*>(a.src) + p * a.src_plane;
     T* to = static_cast<T*>(l.dst) + p * l.dst_plane;
     for (int64_t r = 0; r < a.rows; ++r, from += a.src_row, to += l.dst_row) {
-      fetch_ahead(from, fresh, kAhead);
+      fetch_ahead(from, fresh);
       if (squares) {
         squares(from, a, l.lanes, to);
         put(to);
@@ -495,65 +454,6 @@ void combine_rows(const FusedRows& f) {
   if (f.stream_to) streamer.finish(finished);
 }
 
-// `vectors` vectors of a row of sliding windows, from lane i on.
-template <class Op, int vectors, class D, class T>
-HWY_INLINE void slide_vectors(D d, const SlideRow& s, int64_t i, const T* x, const T* previous,
-                              T* to) {
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  const auto row = [i](const void* ring) { return static_cast<const T*>(ring) + i; };
-  hn::Vec<D> v[vectors];
-  for (int k = 0; k < vectors; ++k) {
-    v[k] = Op::many(hn::LoadU(d, previous + k * step), hn::LoadU(d, x + k * step));
-  }
-  for (int level = 1; level < s.levels; ++level) {
-    T* slot = static_cast<T*>(s.slot[level]) + i;
-    for (int k = 0; k < vectors; ++k) {
-      const auto old = hn::LoadU(d, slot + k * step);
-      hn::StoreU(v[k], d, slot + k * step);
-      v[k] = Op::many(old, v[k]);
-    }
-  }
-  T* top = static_cast<T*>(s.slot[s.levels]) + i;
-  for (int k = 0; k < vectors; ++k) hn::StoreU(v[k], d, top + k * step);
-  if (!to) return;
-  int part = 0;
-  if (s.start != SlideRow::Start::level) {
-    const T* start = s.start == SlideRow::Start::x ? x : row(s.part[part++]);
-    for (int k = 0; k < vectors; ++k) v[k] = hn::LoadU(d, start + k * step);
-  }
-  for (; part < s.parts; ++part) {
-    const T* other = row(s.part[part]);
-    for (int k = 0; k < vectors; ++k) v[k] = Op::many(hn::LoadU(d, other + k * step), v[k]);
-  }
-  for (int k = 0; k < vectors; ++k) hn::StoreU(v[k], d, to + k * step);
-}
-
-template <class Op, class T>
-void slide(const SlideRow& s) {
-  const hn::ScalableTag<T> d;
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  const T *x = static_cast<const T*>(s.x), *previous = static_cast<const T*>(s.previous);
-  T* to = static_cast<T*>(s.dst);
-  int64_t i = 0;
-  if constexpr (std::is_same_v<T, float>) {
-    for (; i + 4 * step <= s.lanes; i += 4 * step) {
-      slide_vectors<Op, 4>(d, s, i, x + i, previous + i, to ? to + i : nullptr);
-    }
-  }
-  for (; i + step <= s.lanes; i += step) {
-    slide_vectors<Op, 1>(d, s, i, x + i, previous + i, to ? to + i : nullptr);
-  }
-  if (i == s.lanes) return;
-  // The rest of the row in vectors of their own: rows of the source end here.
-  constexpr size_t kMost = hn::MaxLanes(hn::ScalableTag<T>());
-  const size_t bytes = static_cast<size_t>(s.lanes - i) * sizeof(T);
-  T rest[3][kMost]{};
-  std::memcpy(rest[0], x + i, bytes);
-  std::memcpy(rest[1], previous + i, bytes);
-  slide_vectors<Op, 1>(d, s, i, rest[0], rest[1], to ? rest[2] : nullptr);
-  if (to) std::memcpy(to + i, rest[2], bytes);
-}
-
 template <class E, class T>
 struct Values {
   static void run(const TapRows& t) { combine_taps<Extremum<E>, T>(t); }
@@ -562,19 +462,8 @@ template <class E, class T>
 struct Rows {
   static void run(const FusedRows& f) { combine_rows<Extremum<E>, T>(f); }
 };
-template <class E, class T>
-struct Sliding {
-  static void run(const SlideRow& s) { slide<Extremum<E>, T>(s); }
-};
 TapKernels make_table() {
   TapKernels t{};
-  fill<Sliding, Max>(t.extreme_slide[kMax]);
-  fill<Sliding, Min>(t.extreme_slide[kMin]);
-  t.sum_slide[static_cast<int>(Lane::i16)] = slide<Sum, int16_t>;
-  t.sum_slide[static_cast<int>(Lane::i32)] = slide<Sum, int32_t>;
-  t.sum_slide[static_cast<int>(Lane::i64)] = slide<Sum, int64_t>;
-  t.sum_slide[static_cast<int>(Lane::f32)] = slide<Sum, float>;
-  t.sum_slide[static_cast<int>(Lane::f64)] = slide<Sum, double>;
   fill<Values, Max>(t.extreme[kMax]);
   fill<Values, Min>(t.extreme[kMin]);
   fill<Rows, Max>(t.extreme_rows[kMax]);

@@ -1,0 +1,30 @@
+// What is needed soon, brought into the cache while other things are computed. Included once per
+// SIMD target.
+#if defined(NDPOOL_SRC_KERNELS_AHEAD_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NDPOOL_SRC_KERNELS_AHEAD_H_
+#undef NDPOOL_SRC_KERNELS_AHEAD_H_
+#else
+#define NDPOOL_SRC_KERNELS_AHEAD_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+
+constexpr int64_t kAhead = 2048;  // bytes
+
+// `count` elements, so many bytes behind `from`.
+template <class T>
+HWY_INLINE void fetch_ahead(const T* from, int64_t count, int64_t bytes = kAhead) {
+  const T* first = from + bytes / int64_t{sizeof(T)};
+  for (int64_t i = 0; i < count; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(first + i);
+}
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // NDPOOL_SRC_KERNELS_AHEAD_H_
