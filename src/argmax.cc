@@ -75,11 +75,7 @@ class EachPlaneJob : public Job {
   void work(Arena*, TaskQueue* queue) const override {
     if (!queue) return;
     for (Range range; good() && queue->take(&range);) {
-      for (int64_t i = range.begin; i < range.end; ++i) {
-        const char* plane =
-            outer_address(space_, argmax_, i / space_.batch) + i % space_.batch * argmax_.batch;
-        if (!check(plane)) good_.store(false, std::memory_order_relaxed);
-      }
+      if (!check(range)) good_.store(false, std::memory_order_relaxed);
     }
   }
 
@@ -124,12 +120,18 @@ class EachPlaneJob : public Job {
     }
   }
 
-  bool check(const char* plane) const {
+  const char* plane(int64_t i) const {
+    return outer_address(space_, argmax_, i / space_.batch) + i % space_.batch * argmax_.batch;
+  }
+
+  bool check(Range planes) const {
     bool fine = true;
     const auto below = static_cast<uint64_t>(plan_.box_taps);
-    each_line(plane, -1, 0, [&](const char* first, int64_t count, int64_t distance) {
-      fine = fine && plan_.kernels->move->largest(first, count, distance) < below;
-    });
+    for (int64_t i = planes.begin; i < planes.end; ++i) {
+      each_line(plane(i), -1, 0, [&](const char* first, int64_t count, int64_t distance) {
+        fine = fine && plan_.kernels->move->largest(first, count, distance) < below;
+      });
+    }
     for (int level = 0; level < plan_.pooled && fine; ++level) {
       const Axis& axis = plan_.axes[level];
       for (int64_t o = argmax_.box[level].begin; o < argmax_.box[level].end; ++o) {
@@ -139,19 +141,25 @@ class EachPlaneJob : public Job {
           if (!axis.adaptive) o = std::max(o, last_complete(axis));
           continue;
         }
-        const auto lead = static_cast<unsigned>(window.lead);
-        const auto cells = static_cast<unsigned>(window.cells);
-        unsigned outside = 0;  // no branches: what comes next cannot be foreseen
-        each_line(plane, level, o, [&](const char* first, int64_t count, int64_t distance) {
-          for (int64_t i = 0; i < count; ++i) {
-            const unsigned tap = taps_[level][static_cast<uint8_t>(first[i * distance])];
-            outside |= static_cast<unsigned>(tap - lead >= cells);
-          }
-        });
-        fine = fine && outside == 0;
+        for (int64_t i = planes.begin; i < planes.end; ++i) {
+          fine = fine && inside(plane(i), level, o, static_cast<unsigned>(window.lead),
+                                static_cast<unsigned>(window.cells));
+        }
       }
     }
     return fine;
+  }
+
+  // Whether the numbers at one output of an axis name taps that are there.
+  bool inside(const char* plane, int level, int64_t output, unsigned lead, unsigned cells) const {
+    unsigned outside = 0;  // no branches: what comes next cannot be foreseen
+    each_line(plane, level, output, [&](const char* first, int64_t count, int64_t distance) {
+      for (int64_t i = 0; i < count; ++i) {
+        const unsigned tap = taps_[level][static_cast<uint8_t>(first[i * distance])];
+        outside |= static_cast<unsigned>(tap - lead >= cells);
+      }
+    });
+    return outside == 0;
   }
 
   static int64_t last_complete(const Axis& axis) {

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "band_job.h"
+#include "collect.h"
 #include "operations.h"
 #include "planes.h"
 #include "reductions.h"
@@ -105,6 +106,7 @@ size_t band_bytes(const Plan& plan) {
     bind({x, y, argmax}, 0);
     if (derivatives) {
       count(SpreadJob(plan, space, bound[1], bound[2], bound[0]));
+      count(CollectJob(plan, space, bound[1], bound[2], bound[0]));
       count(ScatterJob(plan, space, bound[1], bound[2], bound[0]));
     }
   }

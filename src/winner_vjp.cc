@@ -9,6 +9,7 @@
 #include "band_job.h"
 #include "boxes.h"
 #include "call.h"
+#include "collect.h"
 #include "operations.h"
 #include "reductions.h"
 #include "rows.h"
@@ -223,6 +224,10 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
   Bound bound[3];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 3, 0, &space, bound);
   if (int32_t code = check_argmax(plan, space, bound[2], argmax, exec, error)) return code;
+  const CollectJob collect(plan, space, bound[1], bound[2], bound[0]);
+  if (collect.possible() && fits_scratch(collect, exec)) {
+    return run_job(collect, collect.planes(), collect.grain(), exec, error);
+  }
   const ScatterJob scatter(plan, space, bound[1], bound[2], bound[0]);
   if (scatter.possible() && fits_scratch(scatter, exec)) {
     return run_job(scatter, scatter.planes(), scatter.grain(), exec, error);

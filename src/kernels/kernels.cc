@@ -11,6 +11,7 @@ const ConvertKernels* convert_kernels(int64_t target);
 const TapKernels* tap_kernels(int64_t target);
 const SlideKernels* slide_kernels(int64_t target);
 const WinnerTapKernels* winner_tap_kernels(int64_t target);
+const CollectKernels* collect_kernels(int64_t target);
 const MoveKernels* move_kernels(int64_t target);
 const RealKernels* real_kernels(int64_t target);
 const WinnerKernels<float>* winner_kernels_f32(int64_t target);
@@ -29,11 +30,11 @@ struct Tables {
     for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) {
       const int64_t target = rest & -rest;
       if (!combine_kernels(target) || count == kMaxTargets) continue;
-      kernels[count++] = {hwy::TargetName(target),    combine_kernels(target),
-                          convert_kernels(target),    tap_kernels(target),
-                          slide_kernels(target),      winner_tap_kernels(target),
-                          move_kernels(target),       real_kernels(target),
-                          winner_kernels_f32(target), winner_kernels_f64(target)};
+      kernels[count++] = {
+          hwy::TargetName(target),    combine_kernels(target),   convert_kernels(target),
+          tap_kernels(target),        slide_kernels(target),     winner_tap_kernels(target),
+          collect_kernels(target),    move_kernels(target),      real_kernels(target),
+          winner_kernels_f32(target), winner_kernels_f64(target)};
     }
   }
 };

@@ -214,6 +214,48 @@ struct WinnerTapKernels {
   void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
 };
 
+// Rows of outputs, their tap numbers as lanes and their gradients, with room between the rows.
+struct UnpackRows {
+  int64_t rows = 0, outputs = 0;
+  const uint8_t* winners = nullptr;  // both without gaps
+  const void* g = nullptr;
+  void* numbers_to = nullptr;
+  void* g_to = nullptr;
+  int64_t to_row = 0;  // elements
+};
+
+// The gradients that flow back to some rows of cells from the outputs whose windows hold them: each
+// cell takes those of the windows that it has won, in row-major order. Windows have `taps` taps on
+// both axes, 2 or 3, and lie 1 or 2 cells apart.
+struct CollectRows {
+  int taps = 2;
+  int64_t spacing = 1;
+  // The number of the first tap. If they knew it, compilers would make all numbers anew for each
+  // vector instead of keeping them in registers.
+  uint32_t number = 0;
+  const void* g = nullptr;        // of the first row of outputs, and of the first output in it
+  const void* numbers = nullptr;  // of the winning taps, in lanes as wide as those of g; around the
+                                  // outputs lie some that name no tap
+  int64_t outputs = 0, src_row = 0;  // rows of outputs
+  int64_t pad = 0;                   // along a row: the first tap is at cell -pad
+  int64_t ahead = 0;                 // rows of cells from the first tap of the outputs to `dst`
+  int64_t rows = 0, cells = 0;
+  void* dst = nullptr;
+  int64_t dst_row = 0;
+  // Gradients needed next, fetched meanwhile: as many rows, without gaps.
+  const void* next = nullptr;
+  int64_t next_row = 0;
+  // Some other bytes, that go past the caches meanwhile.
+  const void* finished = nullptr;
+  void* finished_to = nullptr;
+  size_t finished_bytes = 0;
+};
+
+struct CollectKernels {  // f32, f64
+  void (*unpack[2])(const UnpackRows& rows);
+  void (*rows[2])(const CollectRows& rows);
+};
+
 // Each of some groups of `inner` elements, divided, to `times` places side by side; no more than
 // `places` in all, and zeros in those that are left.
 struct Repeat {
@@ -282,6 +324,7 @@ struct Kernels {
   const TapKernels* taps;
   const SlideKernels* slide;
   const WinnerTapKernels* winner_taps;
+  const CollectKernels* collect;
   const MoveKernels* move;
   const RealKernels* real;
   const WinnerKernels<float>* winners32;

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/winner_taps.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/load_bytes.h"
 #include "kernels/order.h"
 #include "kernels/tap_rows.h"
 
@@ -194,18 +195,6 @@ void across(const AcrossWinners& a) {
   }
   for (int64_t i = 0; i < a.lanes; i += step) {
     across_vector<E>(d, a, i + step <= a.lanes ? i : a.lanes - step);
-  }
-}
-
-// Bytes as lanes.
-template <class DU>
-HWY_INLINE hn::Vec<DU> load_bytes(DU du, const uint8_t* from) {
-  const hn::Rebind<uint32_t, DU> words;
-  const auto number = hn::PromoteTo(words, hn::LoadU(hn::Rebind<uint8_t, DU>(), from));
-  if constexpr (sizeof(hn::TFromD<DU>) == 8) {
-    return hn::PromoteTo(du, number);
-  } else {
-    return number;
   }
 }
 

@@ -1,0 +1,57 @@
+// The VJP of max and min from the compact argmax, f32 and f64, two pooled axes of few taps: cells
+// compare, row by row, the winners of the windows that hold them.
+#ifndef NDPOOL_SRC_COLLECT_H_
+#define NDPOOL_SRC_COLLECT_H_
+
+#include <cstdint>
+
+#include "call.h"
+#include "layout.h"
+#include "line.h"
+#include "plan.h"
+#include "runs.h"
+
+namespace ndpool {
+
+class CollectJob : public Job {
+ public:
+  CollectJob(const Plan& plan, const Space& space, const Bound& g, const Bound& argmax,
+             const Bound& dx);
+
+  // Whole planes without gaps, tap numbers in bytes; windows of 2 or 3 cells along a row.
+  bool possible() const { return possible_; }
+  int64_t planes() const { return space_.outer_total() * space_.batch; }
+  int64_t grain() const;
+
+  void work(Arena* arena, TaskQueue* queue) const override;
+
+ private:
+  struct Finished {
+    char* from = nullptr;
+    char* to = nullptr;
+    size_t bytes = 0;
+  };
+  struct Worker {
+    char* g;          // rows of outputs, with room between them
+    char* numbers;    // and their winners
+    char* staged[2];  // rows of cells that go past the caches while others are computed
+    int turn = 0;
+    Finished finished{};
+  };
+  void plane(int64_t plane, Worker* w) const;
+  // Some rows of cells of a plane.
+  void band(const char* g, const uint8_t* winners, Range rows, char* dx, Worker* w) const;
+
+  const Plan& plan_;
+  const Space& space_;
+  const Bound &g_, &argmax_, &dx_;
+  int64_t size_;        // bytes of a lane
+  int64_t lanes_ = 0;   // of a row of outputs, with the room behind it
+  int64_t rows_ = 0;    // of cells in a band,
+  int64_t loaded_ = 0;  // and of outputs for it
+  bool streaming_ = false, possible_ = false;
+};
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_COLLECT_H_
