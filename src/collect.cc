@@ -130,10 +130,7 @@ void CollectJob::band(const char* g, const uint8_t* winners, Range rows, char* d
   c.dst = streaming_ ? w->staged[w->turn] : dx;
   c.dst_row = along.cells;
   c.next = g + given.end * along.outputs * size_;
-  c.next_row = along.outputs;
-  c.finished = w->finished.from;
-  c.finished_to = w->finished.to;
-  c.finished_bytes = w->finished.bytes;
+  c.finished = w->finished;
   kernels.rows[type](c);
   if (!streaming_) return;
   w->finished = {w->staged[w->turn], dx, static_cast<size_t>(rows.size() * along.cells * size_)};

@@ -26,11 +26,6 @@ class CollectJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override;
 
  private:
-  struct Finished {
-    char* from = nullptr;
-    char* to = nullptr;
-    size_t bytes = 0;
-  };
   struct Worker {
     char* g;          // rows of outputs, with room between them
     char* numbers;    // and their winners

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "band_job.h"
+#include "columns.h"
 #include "plan.h"
 #include "planes.h"
 #include "reductions.h"
@@ -73,6 +74,8 @@ std::string describe_forward(const Plan& plan) {
   Space space;
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
+  const ColumnsJob columns(plan, space, bound[0], bound[1]);
+  if (columns.possible()) return columns.describe();
   const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
   if (planes.possible() && !plan.has_empty_windows) return planes.describe();
   if (plan.op == NDPOOL_AVG) {

@@ -5,6 +5,7 @@
 
 #include "band_job.h"
 #include "call.h"
+#include "columns.h"
 #include "finish.h"
 #include "identity.h"
 #include "operations.h"
@@ -219,6 +220,10 @@ int32_t run_bands(const BandJob& job, const Exec& exec, ndpool_error* error) {
   return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
 }
 
+int32_t run_columns(const ColumnsJob& job, const Exec& exec, ndpool_error* error) {
+  return run_job(job, job.planes(), job.grain(), exec, error);
+}
+
 int32_t run_planes(const PlanesJob& job, const Exec& exec, ndpool_error* error) {
   return run_job(job, job.tasks(), job.grain(), exec, error);
 }
@@ -252,6 +257,8 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   // The index is always the first winner; an argmax that is not takes a pass of its own.
   const bool apart = argmax.data && index.data && of_argmax != Keep::first;
   if (!index.data && !argmax.data) {
+    const ColumnsJob columns(plan, space, bound[0], bound[1]);
+    if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
     const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
     if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   }
@@ -308,6 +315,10 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
   if (!dy.data || !y.data) {
     const Pass pass(plan, y.data ? x : dx, y.data ? y : dy);
     if (!plan.has_empty_windows) {
+      const ColumnsJob columns(plan, pass.space, pass.bound[0], pass.bound[1]);
+      if (columns.possible() && fits_scratch(columns, exec)) {
+        return run_columns(columns, exec, error);
+      }
       const PlanesJob planes(plan, pass.space, pass.bound[0], pass.bound[1], PlanesJob::From::x);
       if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
       const BandJob band(plan, pass.space, pass.bound[1], plan.out_type,

@@ -5,6 +5,7 @@
 
 #include "band_job.h"
 #include "collect.h"
+#include "columns.h"
 #include "operations.h"
 #include "planes.h"
 #include "reductions.h"
@@ -83,6 +84,7 @@ size_t band_bytes(const Plan& plan) {
   };
   if (plan.op == NDPOOL_AVG) {
     bind({x, y}, 1);
+    count(ColumnsJob(plan, space, bound[0], bound[1]));
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[1], plan.out_type,
                   sum_reduction(plan, space, bound[0], plan.sum_lane)));
@@ -97,6 +99,7 @@ size_t band_bytes(const Plan& plan) {
     }
   } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
     bind({x, y, argmax}, 1);
+    count(ColumnsJob(plan, space, bound[0], bound[1]));
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
     count(WinnerRowsJob(plan, space, bound[0], &bound[1], bound[2]));

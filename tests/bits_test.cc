@@ -55,11 +55,13 @@ const std::vector<std::string>& geometries() {
   return lines;
 }
 
-// Planes of squares that are cut into bands of rows.
+// Planes of squares: cut into bands of rows, or as narrow as a vector.
 const std::vector<std::string>& squares() {
   static const std::vector<std::string> lines = {
-      "2x2x90x70 w3x3 s1 p1", "2x2x101x131 w3x3 s2",    "3x77x111 w2x2 s1 p1:0x0:1",
-      "4x2x61x150 w2x2 s2",   "2x3x99x84 w3x3 s2 p1:0", "9x140x9 w3x3 s1 p2:1x1"};
+      "2x2x90x70 w3x3 s1 p1",    "2x2x101x131 w3x3 s2",    "3x77x111 w2x2 s1 p1:0x0:1",
+      "4x2x61x150 w2x2 s2",      "2x3x99x84 w3x3 s2 p1:0", "9x140x9 w3x3 s1 p2:1x1",
+      "3x30x8 w3x3 s1 p1",       "3x31x18 w3x3 s1",        "5x30x16 w3x3 s2 p1:1x1:0",
+      "2x2x41x25 w2x2 s1 p0:1x1"};
   return lines;
 }
 
@@ -218,9 +220,10 @@ TEST(Bits, MinIsTheSameOnEveryTargetLayoutAndThreadCount) {
   run("min", all_types(), {"ties=last", "ties=first", "ties=split", "ties=all"}, 2);
 }
 
-TEST(Bits, GradientsOfMaxOverSquaresAreTheSameOnEveryTargetLayoutAndThreadCount) {
+TEST(Bits, SmallSquaresAreTheSameOnEveryTargetLayoutAndThreadCount) {
   run("max", {"f32"}, {"ties=first"}, 1, squares());
-  run("min", {"f64"}, {"ties=last"}, 1, squares());
+  run("min", {"f64", "f32"}, {"ties=last"}, 1, squares());
+  run("avg", {"f32"}, {"", "divisor=7"}, 1, squares());
 }
 
 TEST(Bits, AveragesOfFloatsAreTheSameOnEveryTargetLayoutAndThreadCount) {

@@ -7,6 +7,7 @@
 #define NDPOOL_SRC_KERNELS_AHEAD_H_
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hwy/cache_control.h"
@@ -23,6 +24,19 @@ HWY_INLINE void fetch_ahead(const T* from, int64_t count, int64_t bytes = kAhead
   const T* first = from + bytes / int64_t{sizeof(T)};
   for (int64_t i = 0; i < count; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(first + i);
 }
+
+// What is needed after all that is computed now, line after line at the pace of that.
+class Fetch {
+ public:
+  explicit Fetch(const void* next) : next_(static_cast<const char*>(next)) {}
+  HWY_INLINE void advance(size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 64) hwy::Prefetch(next_ + i);
+    next_ += bytes;
+  }
+
+ private:
+  const char* next_;
+};
 
 }  // namespace ndpool::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

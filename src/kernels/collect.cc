@@ -6,8 +6,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/collect.cc"
 #include "hwy/foreach_target.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/ahead.h"
 #include "kernels/load_bytes.h"
 #include "kernels/streamer.h"
 
@@ -133,35 +133,13 @@ class Column {
   hn::Vec<DU> own_[taps][taps];  // the numbers with which a cell has won
 };
 
-// The other bytes, sent at the pace at which cells are computed: memory takes them while there is
-// arithmetic to do.
-class Meanwhile {
- public:
-  explicit Meanwhile(const CollectRows& c)
-      : streamer_(c.finished, c.finished_to), bytes_(c.finished_bytes) {}
-  HWY_INLINE void send(size_t more) {
-    if (sent_ == bytes_) return;
-    sent_ = sent_ + more < bytes_ ? sent_ + more : bytes_;
-    streamer_.advance(sent_);
-  }
-  void finish() {
-    if (bytes_ == 0) return;
-    send(bytes_);
-    streamer_.finish(bytes_);
-  }
-
- private:
-  Streamer streamer_;
-  size_t bytes_, sent_ = 0;
-};
-
 template <int taps, int spacing, bool odd_first, class T>
-HWY_INLINE void collect_column(const CollectRows& c, int64_t at, Meanwhile* meanwhile) {
+HWY_INLINE void collect_column(const CollectRows& c, int64_t at, Fetch* fetch,
+                               Meanwhile* meanwhile) {
   Column<taps, spacing, odd_first, T> column(c, at);
   const int64_t src_row = c.src_row, dst_row = c.dst_row, rows = c.rows;
   int64_t o = 0, row = -c.ahead;
-  const T* next = static_cast<const T*>(c.next) + at;
-  const int64_t next_row = c.next_row;
+  const size_t bytes = hn::Lanes(hn::ScalableTag<T>()) * sizeof(T);
   // Some rows of cells may lie outside; of some only a part.
   const auto some = [&](int64_t outputs) HWY_ATTR {
     for (; o < outputs; ++o, row += spacing) {
@@ -184,9 +162,8 @@ HWY_INLINE void collect_column(const CollectRows& c, int64_t at, Meanwhile* mean
         column.advance(dst_row);
       }
       column.move_on();
-      hwy::Prefetch(next);
-      next += next_row;
-      meanwhile->send(spacing * spacing * sizeof(T) * hn::Lanes(hn::ScalableTag<T>()));
+      fetch->advance(bytes);
+      meanwhile->send(spacing * spacing * bytes);
     }
   }
   some(c.outputs);
@@ -197,9 +174,11 @@ template <int taps, int spacing, bool odd_first, class T>
 void collect_columns(const CollectRows& c) {
   const int64_t step = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const int64_t last = c.cells % spacing == 0 ? c.cells / spacing - step : -1;
-  Meanwhile meanwhile(c);
+  Fetch fetch(c.next);
+  Meanwhile meanwhile(c.finished);
   for (int64_t at = 0; at * spacing < c.cells; at += step) {
-    collect_column<taps, spacing, odd_first, T>(c, last >= 0 && at > last ? last : at, &meanwhile);
+    collect_column<taps, spacing, odd_first, T>(c, last >= 0 && at > last ? last : at, &fetch,
+                                                &meanwhile);
   }
   meanwhile.finish();
 }

@@ -214,6 +214,13 @@ struct WinnerTapKernels {
   void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
 };
 
+// Some bytes that are ready to go past the caches while others are computed.
+struct Finished {
+  const void* from = nullptr;
+  void* to = nullptr;
+  size_t bytes = 0;
+};
+
 // Rows of outputs, their tap numbers as lanes and their gradients, with room between the rows.
 struct UnpackRows {
   int64_t rows = 0, outputs = 0;
@@ -242,18 +249,38 @@ struct CollectRows {
   int64_t rows = 0, cells = 0;
   void* dst = nullptr;
   int64_t dst_row = 0;
-  // Gradients needed next, fetched meanwhile: as many rows, without gaps.
-  const void* next = nullptr;
-  int64_t next_row = 0;
-  // Some other bytes, that go past the caches meanwhile.
-  const void* finished = nullptr;
-  void* finished_to = nullptr;
-  size_t finished_bytes = 0;
+  const void* next = nullptr;  // gradients needed next, fetched meanwhile
+  Finished finished;
 };
 
 struct CollectKernels {  // f32, f64
   void (*unpack[2])(const UnpackRows& rows);
   void (*rows[2])(const CollectRows& rows);
+};
+
+// Some rows of outputs of windows of 2x2 or 3x3 taps, 1 or 2 cells apart: column by column of
+// vectors, downwards. Padding has at most one cell before a row, and with spacing 1 one behind it.
+struct ColumnRows {
+  int taps = 2;
+  int64_t spacing = 1;
+  const void* src = nullptr;         // the first row of cells
+  int64_t cells = 0, cell_rows = 0;  // in a row; rows, without gaps
+  int64_t first = 0;                 // row of cells where the windows of the first outputs begin
+  int64_t pad = 0;                   // along a row: the first tap is at cell -pad
+  int64_t outputs = 0, rows = 0;     // at least a vector of them in a row
+  void* dst = nullptr;               // without gaps
+  int64_t divisor = 1;               // of sums
+  const void* next = nullptr;        // cells needed next, fetched meanwhile
+  Finished finished;
+};
+// False, if there may be NaN among the cells, and it is of the kind that must not meet one.
+using ColumnsFn = bool (*)(const ColumnRows& rows);
+
+struct ColumnKernels {  // f32; on targets of one lane there are none
+  int64_t lanes = 0;
+  ColumnsFn numbers[2]{};  // by Extreme, for cells that are not NaN
+  ColumnsFn any[2]{};      // by Extreme
+  ColumnsFn average = nullptr;
 };
 
 // Each of some groups of `inner` elements, divided, to `times` places side by side; no more than
@@ -325,6 +352,7 @@ struct Kernels {
   const SlideKernels* slide;
   const WinnerTapKernels* winner_taps;
   const CollectKernels* collect;
+  const ColumnKernels* columns;
   const MoveKernels* move;
   const RealKernels* real;
   const WinnerKernels<float>* winners32;

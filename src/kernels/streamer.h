@@ -12,6 +12,7 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -46,6 +47,28 @@ class Streamer {
   const uint8_t* from_;
   uint8_t* to_;
   size_t next_, head_;
+};
+
+// Finished bytes, sent at the pace at which others are computed: memory takes them while there is
+// arithmetic to do.
+class Meanwhile {
+ public:
+  explicit Meanwhile(const Finished& finished)
+      : streamer_(finished.from, finished.to), bytes_(finished.bytes) {}
+  HWY_INLINE void send(size_t more) {
+    if (sent_ == bytes_) return;
+    sent_ = sent_ + more < bytes_ ? sent_ + more : bytes_;
+    streamer_.advance(sent_);
+  }
+  void finish() {
+    if (bytes_ == 0) return;
+    send(bytes_);
+    streamer_.finish(bytes_);
+  }
+
+ private:
+  Streamer streamer_;
+  size_t bytes_, sent_ = 0;
 };
 
 }  // namespace ndpool::HWY_NAMESPACE

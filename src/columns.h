@@ -1,0 +1,46 @@
+// Max, min and averages of f32 over small squares: vectors of outputs go down the rows, and what
+// the next window shares with one stays in registers.
+#ifndef NDPOOL_SRC_COLUMNS_H_
+#define NDPOOL_SRC_COLUMNS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "call.h"
+#include "layout.h"
+#include "line.h"
+#include "plan.h"
+
+namespace ndpool {
+
+class ColumnsJob : public Job {
+ public:
+  ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y);
+
+  // Whole planes without gaps; windows of 2x2 or 3x3 cells, 1 or 2 apart; rows of some vectors.
+  bool possible() const { return possible_; }
+  int64_t planes() const { return space_.outer_total() * space_.batch; }
+  int64_t grain() const;
+  std::string describe() const;
+
+  void work(Arena* arena, TaskQueue* queue) const override;
+
+ private:
+  struct Worker {
+    char* staged[2];  // rows of outputs that go past the caches while others are computed
+    int turn = 0;
+    Finished finished{};
+  };
+  // Some rows of outputs of a plane.
+  void band(const char* x, Range rows, char* y, Worker* w) const;
+
+  const Plan& plan_;
+  const Space& space_;
+  const Bound &x_, &y_;
+  int64_t rows_ = 0;  // of outputs in a band
+  bool streaming_ = false, possible_ = false;
+};
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_COLUMNS_H_

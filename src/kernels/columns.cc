@@ -1,0 +1,279 @@
+// Small windows, column by column of vectors: see ColumnRows.
+#include <type_traits>
+
+#include "kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/columns.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/ahead.h"
+#include "kernels/divide.h"
+#include "kernels/order.h"
+#include "kernels/streamer.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// The extremum of numbers: one instruction instead of three.
+template <class E>
+struct OfNumbers {
+  static HWY_INLINE V many(V a, V b) { return E::extreme(a, b); }
+};
+template <class Op>
+constexpr bool kSums = std::is_same_v<Op, Sum>;
+template <class Op>
+constexpr bool kNumbers = false;
+template <class E>
+constexpr bool kNumbers<OfNumbers<E>> = true;
+
+// The column of outputs from `o` on. Its first window begins before the row of cells (`left`), its
+// last ends behind it (`right`).
+template <class Op, int taps, int spacing, bool padded, bool left, bool right>
+class Column {
+ public:
+  static constexpr int kKept = taps - spacing;  // rows of cells that the next window has, too
+
+  HWY_INLINE Column(const ColumnRows& c, int64_t o)
+      : src_(static_cast<const float*>(c.src) + o * spacing - c.pad),
+        cells_(c.cells),
+        cell_rows_(c.cell_rows) {
+    const D d;
+    for (int t = 0; t < taps; ++t) seen_[t] = hn::Zero(d);
+    if constexpr (left || right) {
+      int32_t up[hn::MaxLanes(D())], down[hn::MaxLanes(D())];
+      const int32_t last = static_cast<int32_t>(hn::Lanes(d)) - 1;
+      for (int32_t i = 0; i <= last; ++i) {
+        up[i] = i > 0 ? i - 1 : 0;
+        down[i] = i < last ? i + 1 : last;
+      }
+      up_ = hn::SetTableIndices(d, up);
+      down_ = hn::SetTableIndices(d, down);
+      const hn::RebindToSigned<D> di;
+      const auto lane = hn::Iota(di, 0);
+      first_ = hn::RebindMask(d, hn::Eq(lane, hn::Zero(di)));
+      last_ = hn::RebindMask(d, hn::Eq(lane, hn::Set(di, last)));
+    }
+  }
+
+  // What the taps of the windows are in a row of cells; `inside`: it exists.
+  template <bool inside>
+  HWY_INLINE void read(int64_t row, V* tap) {
+    const D d;
+    if constexpr (!inside) {
+      if (row < 0 || row >= cell_rows_) {
+        if constexpr (kSums<Op>) {
+          for (int t = 0; t < taps; ++t) tap[t] = hn::Zero(d);
+          return;
+        }
+        row = row < 0 ? 0 : cell_rows_ - 1;  // a cell of the window once more changes nothing
+      }
+    }
+    load(src_ + row * cells_, tap);
+    if constexpr (kNumbers<Op>) {
+      // NaN stays in a sum. (So does one that +inf and -inf make, which costs a second look.)
+      // Some taps are others of the neighbours.
+      for (int t = 0; t < taps; ++t) {
+        if (taps == 3 && (spacing == 1 ? t == 1 : padded && t == 0)) continue;
+        seen_[t] = hn::Add(seen_[t], tap[t]);
+      }
+    }
+  }
+
+  bool seen_nan() const {
+    if constexpr (!kNumbers<Op>) return false;
+    V all = seen_[0];
+    for (int t = 1; t < taps; ++t) all = hn::Add(all, seen_[t]);
+    return !hn::AllFalse(D(), hn::IsNaN(all));
+  }
+
+ private:
+  static HWY_INLINE V outside(V v, hn::Mask<D> lane) {
+    return kSums<Op> ? hn::IfThenZeroElse(lane, v) : v;
+  }
+  HWY_INLINE V moved_up(V v) const { return outside(hn::TableLookupLanes(v, up_), first_); }
+  HWY_INLINE V moved_down(V v) const { return outside(hn::TableLookupLanes(v, down_), last_); }
+
+  HWY_INLINE void load(const float* at, V* tap) const {
+    const D d;
+    if constexpr (spacing == 1) {
+      for (int t = 0; t < taps; ++t) {
+        if (left && t == 0) {
+          tap[t] = moved_up(hn::LoadU(d, at + 1));
+        } else if (right && t == taps - 1) {
+          tap[t] = moved_down(hn::LoadU(d, at + t - 1));
+        } else {
+          tap[t] = hn::LoadU(d, at + t);
+        }
+      }
+      return;
+    }
+    // Pairs of cells that lie in one window, and the third between two such pairs.
+    constexpr int kPair = taps == 3 && padded ? 1 : 0;
+    const auto even = [&](const float* from) HWY_ATTR {
+      return hn::ConcatEven(d, hn::LoadU(d, from + hn::Lanes(d)), hn::LoadU(d, from));
+    };
+    const auto odd = [&](const float* from) HWY_ATTR {
+      return hn::ConcatOdd(d, hn::LoadU(d, from + hn::Lanes(d)), hn::LoadU(d, from));
+    };
+    tap[kPair] = even(at + kPair);
+    tap[kPair + 1] = odd(at + kPair);
+    if constexpr (taps == 3) {
+      if constexpr (!padded) {
+        tap[2] = odd(at + 1);
+      } else if constexpr (left) {
+        tap[0] = moved_up(tap[2]);
+      } else {
+        tap[0] = even(at);
+      }
+    }
+  }
+
+  const float* src_;
+  int64_t cells_, cell_rows_;
+  V seen_[taps];
+  decltype(hn::SetTableIndices(D(), static_cast<const int32_t*>(nullptr))) up_, down_;
+  hn::Mask<D> first_, last_;
+};
+
+template <class Op, int taps>
+HWY_INLINE V fold(const V* v) {
+  const V two = Op::many(v[0], v[1]);
+  if constexpr (taps == 2) return two;
+  return Op::many(two, v[2]);
+}
+
+// Max and min go along each row first, so that one vector of it is kept; sums go down first.
+template <class Op, int taps, int spacing, bool padded, bool left, bool right>
+HWY_INLINE bool column(const ColumnRows& c, int64_t o, const Divide<float>& divide, Fetch* fetch,
+                       Meanwhile* meanwhile) {
+  const D d;
+  const size_t bytes = hn::Lanes(d) * sizeof(float);
+  using Cells = Column<Op, taps, spacing, padded, left, right>;
+  constexpr int kWidth = kSums<Op> ? taps : 1;
+  constexpr int kKept = Cells::kKept;
+  Cells cells(c, o);
+  V kept[taps][kWidth];
+  const int64_t outputs = c.outputs;
+  float* to = static_cast<float*>(c.dst) + o;
+  int64_t row = c.first;  // of cells
+  const auto read = [&](auto inside, int64_t r, V* values) HWY_ATTR {
+    V tap[taps];
+    cells.template read<decltype(inside)::value>(r, tap);
+    if constexpr (kSums<Op>) {
+      for (int t = 0; t < taps; ++t) values[t] = tap[t];
+    } else {
+      values[0] = fold<Op, taps>(tap);
+    }
+  };
+  const auto step = [&](auto inside) HWY_ATTR {
+    for (int j = kKept; j < taps; ++j) read(inside, row + j, kept[j]);
+    V across[kWidth];
+    for (int w = 0; w < kWidth; ++w) {
+      V down[taps];
+      for (int j = 0; j < taps; ++j) down[j] = kept[j][w];
+      across[w] = fold<Op, taps>(down);
+    }
+    V result = across[0];
+    if constexpr (kSums<Op>) {
+      result = fold<Op, taps>(across);
+      result = divide.exact ? hn::Mul(result, hn::Set(d, divide.factor))
+                            : hn::Div(result, hn::Set(d, divide.divisor));
+    }
+    hn::StoreU(result, d, to);
+    to += outputs;
+    row += spacing;
+    for (int j = 0; j < kKept; ++j) {
+      for (int w = 0; w < kWidth; ++w) kept[j][w] = kept[j + spacing][w];
+    }
+  };
+  for (int j = 0; j < kKept; ++j) read(std::false_type(), row + j, kept[j]);
+  int64_t left_over = c.rows;
+  for (; left_over > 0 && row + kKept < 0; --left_over) step(std::false_type());
+  for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
+    fetch->advance(bytes * spacing * spacing);
+    step(std::true_type());
+    meanwhile->send(bytes);
+  }
+  for (; left_over > 0; --left_over) step(std::false_type());
+  return !cells.seen_nan();
+}
+
+template <class Op, int taps, int spacing, bool padded>
+bool rows(const ColumnRows& c) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(D()));
+  const bool before = c.pad > 0;
+  const bool behind = (c.outputs - 1) * spacing - c.pad + taps > c.cells;
+  const Divide<float> divide(c.divisor);
+  Fetch fetch(c.next);
+  Meanwhile meanwhile(c.finished);
+  bool fine = true;
+  for (int64_t i = 0; i < c.outputs && fine; i += lanes) {
+    const int64_t o = i + lanes <= c.outputs ? i : c.outputs - lanes;
+    const bool left = before && o == 0, right = behind && o + lanes == c.outputs;
+    if constexpr (spacing == 1) {
+      if (left && right) {
+        fine = column<Op, taps, spacing, padded, true, true>(c, o, divide, &fetch, &meanwhile);
+        continue;
+      }
+      if (right) {
+        fine = column<Op, taps, spacing, padded, false, true>(c, o, divide, &fetch, &meanwhile);
+        continue;
+      }
+    }
+    if (left) {
+      fine = column<Op, taps, spacing, padded, true, false>(c, o, divide, &fetch, &meanwhile);
+    } else {
+      fine = column<Op, taps, spacing, padded, false, false>(c, o, divide, &fetch, &meanwhile);
+    }
+  }
+  meanwhile.finish();
+  return fine;
+}
+
+template <class Op>
+bool columns(const ColumnRows& c) {
+  if (c.taps == 2) return c.spacing == 1 ? rows<Op, 2, 1, false>(c) : rows<Op, 2, 2, false>(c);
+  if (c.spacing == 1) return rows<Op, 3, 1, false>(c);
+  return c.pad == 0 ? rows<Op, 3, 2, false>(c) : rows<Op, 3, 2, true>(c);
+}
+
+ColumnKernels make_table() {
+  ColumnKernels t;
+  t.lanes = static_cast<int64_t>(hn::Lanes(D()));
+  t.numbers[kMax] = columns<OfNumbers<Max>>;
+  t.numbers[kMin] = columns<OfNumbers<Min>>;
+  t.any[kMax] = columns<Extremum<Max>>;
+  t.any[kMin] = columns<Extremum<Min>>;
+  t.average = columns<Sum>;
+  return t;
+}
+
+#else
+
+ColumnKernels make_table() { return {}; }
+
+#endif
+
+}  // namespace
+
+const ColumnKernels* column_kernels() {
+  static const ColumnKernels table = make_table();
+  return &table;
+}
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/per_target.h"
+namespace ndpool {
+NDPOOL_PER_TARGET(ColumnKernels, column_kernels)
+}  // namespace ndpool
+#endif
