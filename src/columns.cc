@@ -20,14 +20,16 @@ bool is_fit(const Axis& axis) {
 
 }  // namespace
 
-ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y)
-    : plan_(plan), space_(space), x_(x), y_(y) {
+ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
+                       const Bound* argmax)
+    : plan_(plan), space_(space), x_(x), y_(y), argmax_(argmax) {
   if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || plan.type != NDPOOL_F32 ||
       plan.out_type != NDPOOL_F32 || plan.has_empty_windows || space.pooled != 2 ||
       space.inner != 1) {
     return;
   }
   if (plan.op == NDPOOL_AVG && (plan.sum_lane != Lane::f32 || plan.counts.uniform() == 0)) return;
+  if (argmax && (plan.argmax_type != NDPOOL_U8 || plan.ties == NDPOOL_TIES_LAST)) return;
   const Axis &down = plan.axes[0], &along = plan.axes[1];
   if (!is_fit(down) || !is_fit(along) || down.window != along.window ||
       down.stride != along.stride) {
@@ -42,9 +44,12 @@ ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& x, con
   if (lanes == 0 || along.outputs < lanes || along.cells > kBandBytes / kSize) return;
   const auto cells = [&](int i) { return plan.axes[i].cells; };
   const auto outputs = [&](int i) { return plan.axes[i].outputs; };
-  if (!has_plain_planes(space, x, cells) || !has_plain_planes(space, y, outputs)) return;
+  if (!has_plain_planes(space, x, cells) || (y && !has_plain_planes(space, *y, outputs)) ||
+      (argmax && !has_plain_planes(space, *argmax, outputs))) {
+    return;
+  }
   const int64_t row = along.outputs * kSize;
-  streaming_ = static_cast<size_t>(elements_of(space, y) * kSize) >= streaming_bytes();
+  streaming_ = y && static_cast<size_t>(elements_of(space, *y) * kSize) >= streaming_bytes();
   rows_ =
       (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down.stride * along.cells * kSize);
   // Columns of few rows share too little.
@@ -77,16 +82,11 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
   Worker w{{reinterpret_cast<char*>(arena->take<float>(staged)),
             reinterpret_cast<char*>(arena->take<float>(staged))}};
   if (!queue) return;
-  const int64_t outputs = plan_.axes[0].outputs, row = plan_.axes[1].outputs * kSize;
-  const auto plane_of = [&](const Bound& array, int64_t plane) {
-    return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
-  };
+  const int64_t outputs = plan_.axes[0].outputs;
   for (Range range; queue->take(&range);) {
     for (int64_t plane = range.begin; plane < range.end; ++plane) {
-      const char* x = plane_of(x_, plane);
-      char* y = plane_of(y_, plane);
       for (int64_t r = 0; r < outputs; r += rows_) {
-        band(x, {r, std::min(outputs, r + rows_)}, y + r * row, &w);
+        band(plane, {r, std::min(outputs, r + rows_)}, &w);
       }
     }
   }
@@ -95,8 +95,14 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
   plan_.kernels->move->flush();
 }
 
-void ColumnsJob::band(const char* x, Range rows, char* y, Worker* w) const {
+char* ColumnsJob::plane_of(const Bound& array, int64_t plane) const {
+  return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
+}
+
+void ColumnsJob::band(int64_t plane, Range rows, Worker* w) const {
   const Axis &down = plan_.axes[0], &along = plan_.axes[1];
+  const char* x = plane_of(x_, plane);
+  char* y = y_ ? plane_of(*y_, plane) + rows.begin * along.outputs * kSize : nullptr;
   ColumnRows c;
   c.taps = static_cast<int>(along.window);
   c.spacing = along.stride;
@@ -110,15 +116,19 @@ void ColumnsJob::band(const char* x, Range rows, char* y, Worker* w) const {
   c.dst = streaming_ ? w->staged[w->turn] : y;
   c.next = x + ((rows.end - 1) * down.stride - down.pad_lo + down.window) * along.cells * kSize;
   c.finished = w->finished;
+  if (argmax_) {
+    c.winners = reinterpret_cast<uint8_t*>(plane_of(*argmax_, plane)) + rows.begin * along.outputs;
+  }
   const ColumnKernels& kernels = *plan_.kernels->columns;
   if (plan_.op == NDPOOL_AVG) {
     c.divisor = plan_.counts.uniform();
     kernels.average(c);
   } else {
     const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
-    if (!kernels.numbers[extreme](c)) {
+    const auto& kinds = (argmax_ ? kernels.winners : kernels.extremes)[extreme];
+    if (!kinds.numbers(c)) {
       c.finished = {};
-      kernels.any[extreme](c);
+      kinds.anything(c);
     }
   }
   if (!streaming_) return;

@@ -1,5 +1,5 @@
-// Max, min and averages of f32 over small squares: vectors of outputs go down the rows, and what
-// the next window shares with one stays in registers.
+// Max and min, with their argmax if asked for, and averages of f32 over small squares: vectors of
+// outputs go down the rows, and what the next window shares with one stays in registers.
 #ifndef NDPOOL_SRC_COLUMNS_H_
 #define NDPOOL_SRC_COLUMNS_H_
 
@@ -15,7 +15,9 @@ namespace ndpool {
 
 class ColumnsJob : public Job {
  public:
-  ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y);
+  // y or argmax may be absent.
+  ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
+             const Bound* argmax);
 
   // Whole planes without gaps; windows of 2x2 or 3x3 cells, 1 or 2 apart; rows of some vectors.
   bool possible() const { return possible_; }
@@ -32,11 +34,13 @@ class ColumnsJob : public Job {
     Finished finished{};
   };
   // Some rows of outputs of a plane.
-  void band(const char* x, Range rows, char* y, Worker* w) const;
+  void band(int64_t plane, Range rows, Worker* w) const;
+  char* plane_of(const Bound& array, int64_t plane) const;
 
   const Plan& plan_;
   const Space& space_;
-  const Bound &x_, &y_;
+  const Bound& x_;
+  const Bound *y_, *argmax_;
   int64_t rows_ = 0;  // of outputs in a band
   bool streaming_ = false, possible_ = false;
 };

@@ -74,7 +74,7 @@ std::string describe_forward(const Plan& plan) {
   Space space;
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
-  const ColumnsJob columns(plan, space, bound[0], bound[1]);
+  const ColumnsJob columns(plan, space, bound[0], &bound[1], nullptr);
   if (columns.possible()) return columns.describe();
   const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
   if (planes.possible() && !plan.has_empty_windows) return planes.describe();

@@ -256,9 +256,11 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   const Bound& target = bound[1];
   // The index is always the first winner; an argmax that is not takes a pass of its own.
   const bool apart = argmax.data && index.data && of_argmax != Keep::first;
-  if (!index.data && !argmax.data) {
-    const ColumnsJob columns(plan, space, bound[0], bound[1]);
+  if (!index.data) {
+    const ColumnsJob columns(plan, space, bound[0], array(at_y), array(at_argmax));
     if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
+  }
+  if (!index.data && !argmax.data) {
     const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
     if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   }
@@ -315,7 +317,7 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
   if (!dy.data || !y.data) {
     const Pass pass(plan, y.data ? x : dx, y.data ? y : dy);
     if (!plan.has_empty_windows) {
-      const ColumnsJob columns(plan, pass.space, pass.bound[0], pass.bound[1]);
+      const ColumnsJob columns(plan, pass.space, pass.bound[0], &pass.bound[1], nullptr);
       if (columns.possible() && fits_scratch(columns, exec)) {
         return run_columns(columns, exec, error);
       }

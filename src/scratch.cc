@@ -84,7 +84,7 @@ size_t band_bytes(const Plan& plan) {
   };
   if (plan.op == NDPOOL_AVG) {
     bind({x, y}, 1);
-    count(ColumnsJob(plan, space, bound[0], bound[1]));
+    count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[1], plan.out_type,
                   sum_reduction(plan, space, bound[0], plan.sum_lane)));
@@ -99,9 +99,10 @@ size_t band_bytes(const Plan& plan) {
     }
   } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
     bind({x, y, argmax}, 1);
-    count(ColumnsJob(plan, space, bound[0], bound[1]));
+    count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
+    count(ColumnsJob(plan, space, bound[0], &bound[1], &bound[2]));
     count(WinnerRowsJob(plan, space, bound[0], &bound[1], bound[2]));
     count(WinnerRowsJob(plan, space, bound[0], nullptr, bound[2]));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));

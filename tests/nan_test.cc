@@ -1,6 +1,7 @@
 // NaN beats every number, in every lane of every algorithm.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -22,26 +23,33 @@ struct Square {
            std::to_string(stride) + " p" + std::to_string(pad);
   }
   int64_t outputs(int64_t cells) const { return (cells + 2 * pad - window) / stride + 1; }
-  // Whether window `o` of an axis holds a cell.
-  bool holds(int64_t o, int64_t cell) const {
+  // The tap of window `o` of an axis that is `cell`; -1: none.
+  int64_t tap(int64_t o, int64_t cell) const {
     const int64_t tap = cell - (o * stride - pad);
-    return tap >= 0 && tap < window;
+    return tap < window ? std::max<int64_t>(tap, -1) : -1;
   }
 };
 
-std::vector<float> pooled(const Square& square, const std::vector<float>& x) {
+struct Pooled {
+  std::vector<float> y;
+  std::vector<uint8_t> argmax;
+};
+
+Pooled pooled(const Square& square, const std::vector<float>& x, bool want_argmax) {
   ndpool_plan* made = nullptr;
   ndpool_error error{};
   EXPECT_EQ(ndpool_plan_parse(square.line().c_str(), &made, &error), NDPOOL_OK) << error.message;
   const std::unique_ptr<ndpool_plan, void (*)(ndpool_plan*)> plan(made, ndpool_plan_destroy);
-  std::vector<float> y(
-      static_cast<size_t>(2 * square.outputs(square.height) * square.outputs(square.width)));
+  const auto outputs =
+      static_cast<size_t>(2 * square.outputs(square.height) * square.outputs(square.width));
+  Pooled result{std::vector<float>(outputs), std::vector<uint8_t>(outputs)};
   const ndpool_array none{nullptr, nullptr};
-  EXPECT_EQ(ndpool_forward(plan.get(), {x.data(), nullptr}, {y.data(), nullptr}, none, none,
+  EXPECT_EQ(ndpool_forward(plan.get(), {x.data(), nullptr}, {result.y.data(), nullptr},
+                           want_argmax ? ndpool_array{result.argmax.data(), nullptr} : none, none,
                            nullptr, &error),
             NDPOOL_OK)
       << error.message;
-  return y;
+  return result;
 }
 
 TEST(Nan, OneReachesTheWindowsThatHoldItAndNoOther) {
@@ -55,20 +63,27 @@ TEST(Nan, OneReachesTheWindowsThatHoldItAndNoOther) {
     for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 1009) - 500;
     x[x.size() / 3] = std::numeric_limits<float>::infinity();
     x[x.size() / 2] = -std::numeric_limits<float>::infinity();
-    const std::vector<float> y = pooled(s, x);
     const int64_t rows = s.outputs(s.height), columns = s.outputs(s.width);
-    for (int64_t cell = 0; cell < 2 * cells; ++cell) {
-      std::vector<float> with = x;
-      with[static_cast<size_t>(cell)] = std::numeric_limits<float>::quiet_NaN();
-      const std::vector<float> result = pooled(s, with);
-      for (int64_t i = 0; i < 2 * rows * columns; ++i) {
-        const bool held = i / (rows * columns) == cell / cells &&
-                          s.holds(i / columns % rows, cell / s.width % s.height) &&
-                          s.holds(i % columns, cell % s.width);
-        const float value = result[static_cast<size_t>(i)];
-        const bool right = held ? std::isnan(value) : value == y[static_cast<size_t>(i)];
-        ASSERT_TRUE(right) << s.line() << "\nNaN at cell " << cell << ": output " << i << " is "
-                           << value << ", without NaN " << y[static_cast<size_t>(i)];
+    for (const bool want_argmax : {false, true}) {
+      const Pooled without = pooled(s, x, want_argmax);
+      for (int64_t cell = 0; cell < 2 * cells; ++cell) {
+        std::vector<float> with = x;
+        with[static_cast<size_t>(cell)] = std::numeric_limits<float>::quiet_NaN();
+        const Pooled result = pooled(s, with, want_argmax);
+        for (int64_t i = 0; i < 2 * rows * columns; ++i) {
+          const int64_t down = s.tap(i / columns % rows, cell / s.width % s.height);
+          const int64_t along = s.tap(i % columns, cell % s.width);
+          const bool held = i / (rows * columns) == cell / cells && down >= 0 && along >= 0;
+          const auto at = static_cast<size_t>(i);
+          const int64_t winner = !held         ? without.argmax[at]
+                                 : want_argmax ? down * s.window + along
+                                               : 0;
+          ASSERT_TRUE(held ? std::isnan(result.y[at]) : result.y[at] == without.y[at])
+              << s.line() << "\nNaN at cell " << cell << ": output " << i << " is " << result.y[at]
+              << ", without NaN " << without.y[at];
+          ASSERT_EQ(result.argmax[at], winner)
+              << s.line() << "\nNaN at cell " << cell << ": winner of output " << i;
+        }
       }
     }
   }

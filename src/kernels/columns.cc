@@ -25,7 +25,16 @@ using V = hn::Vec<D>;
 template <class E>
 struct OfNumbers {
   static HWY_INLINE V many(V a, V b) { return E::extreme(a, b); }
+  static HWY_INLINE hn::Mask<D> replaces(V b, V a) { return E::beyond(b, a); }
 };
+// That of anything; NaN stays.
+template <class E>
+struct OfAnything : Extremum<E> {
+  static HWY_INLINE hn::Mask<D> replaces(V b, V a) {
+    return hn::AndNot(E::at_least(a, b), hn::Eq(a, a));
+  }
+};
+
 template <class Op>
 constexpr bool kSums = std::is_same_v<Op, Sum>;
 template <class Op>
@@ -129,6 +138,7 @@ class Column {
         tap[2] = odd(at + 1);
       } else if constexpr (left) {
         tap[0] = moved_up(tap[2]);
+        if constexpr (!kSums<Op>) tap[0] = hn::IfThenElse(first_, tap[1], tap[0]);
       } else {
         tap[0] = even(at);
       }
@@ -149,53 +159,144 @@ HWY_INLINE V fold(const V* v) {
   return Op::many(two, v[2]);
 }
 
-// Max and min go along each row first, so that one vector of it is kept; sums go down first.
-template <class Op, int taps, int spacing, bool padded, bool left, bool right>
-HWY_INLINE bool column(const ColumnRows& c, int64_t o, const Divide<float>& divide, Fetch* fetch,
-                       Meanwhile* meanwhile) {
-  const D d;
-  const size_t bytes = hn::Lanes(d) * sizeof(float);
+// What is kept of a row of cells, and what becomes of `taps` such rows. Max and min go along each
+// row first, sums down first.
+template <class Op, int taps>
+class Extremes {
+ public:
+  struct Row {
+    V best;
+  };
+  HWY_INLINE Extremes(const ColumnRows& c, int64_t o, bool)
+      : to_(static_cast<float*>(c.dst) + o), outputs_(c.outputs) {}
+  HWY_INLINE Row along(const V* tap) const { return {fold<Op, taps>(tap)}; }
+  HWY_INLINE void down(const Row* rows, bool) {
+    V best[taps];
+    for (int j = 0; j < taps; ++j) best[j] = rows[j].best;
+    hn::StoreU(fold<Op, taps>(best), D(), to_);
+    to_ += outputs_;
+  }
+
+ private:
+  float* to_;
+  int64_t outputs_;
+};
+
+template <class Op, int taps>
+class Averages {
+ public:
+  struct Row {
+    V first, second, third;
+  };
+  HWY_INLINE Averages(const ColumnRows& c, int64_t o, bool)
+      : to_(static_cast<float*>(c.dst) + o), outputs_(c.outputs), divide_(c.divisor) {}
+  HWY_INLINE Row along(const V* tap) const { return {tap[0], tap[1], tap[taps - 1]}; }
+  HWY_INLINE void down(const Row* rows, bool) {
+    const D d;
+    const auto sum_of = [rows](V Row::* tap) HWY_ATTR {
+      const V two = Op::many(rows[0].*tap, rows[1].*tap);
+      return taps == 3 ? Op::many(two, rows[taps - 1].*tap) : two;
+    };
+    V all = Op::many(sum_of(&Row::first), sum_of(&Row::second));
+    if constexpr (taps == 3) all = Op::many(all, sum_of(&Row::third));
+    hn::StoreU(divide_.exact ? hn::Mul(all, hn::Set(d, divide_.factor))
+                             : hn::Div(all, hn::Set(d, divide_.divisor)),
+               d, to_);
+    to_ += outputs_;
+  }
+
+ private:
+  float* to_;
+  int64_t outputs_;
+  Divide<float> divide_;
+};
+
+// The first winner, and its number. The neighbours that stand for absent cells never replace what
+// comes before them; where they come first, they have their own number.
+template <class Op, int taps>
+class Winners {
+ public:
+  using DU = hn::RebindToUnsigned<D>;
+  using N = hn::Vec<DU>;
+  struct Row {
+    V best;
+    N number;
+  };
+  HWY_INLINE Winners(const ColumnRows& c, int64_t o, bool left)
+      : to_(c.dst ? static_cast<float*>(c.dst) + o : nullptr),
+        winners_(c.winners + o),
+        outputs_(c.outputs),
+        one_(hn::Set(DU(), 1U)),
+        two_(hn::Set(DU(), 2U)),
+        row_(hn::Set(DU(), static_cast<uint32_t>(taps))) {
+    const DU du;
+    const auto lane0 = hn::Eq(hn::Iota(du, 0), hn::Zero(du));
+    first_ = left ? hn::IfThenElseZero(lane0, one_) : hn::Zero(du);
+  }
+  HWY_INLINE Row along(const V* tap) const {
+    Row row{tap[0], first_};
+    contend(tap[1], one_, &row);
+    if constexpr (taps == 3) contend(tap[2], two_, &row);
+    return row;
+  }
+  HWY_INLINE void down(const Row* rows, bool first_absent) {
+    const D d;
+    Row row = rows[0];
+    if (first_absent) row.number = hn::Add(row.number, row_);
+    contend(rows[1].best, hn::Add(rows[1].number, row_), &row);
+    if constexpr (taps == 3) {
+      contend(rows[2].best, hn::Add(rows[2].number, hn::Add(row_, row_)), &row);
+    }
+    if (to_) {
+      hn::StoreU(row.best, d, to_);
+      to_ += outputs_;
+    }
+    const hn::RebindToSigned<D> di;
+    const hn::Rebind<uint8_t, D> bytes;
+    hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(di, row.number)), bytes, winners_);
+    winners_ += outputs_;
+  }
+
+ private:
+  HWY_INLINE void contend(V v, N number, Row* row) const {
+    const auto take = Op::replaces(v, row->best);
+    row->number = hn::IfThenElse(hn::RebindMask(DU(), take), number, row->number);
+    row->best = kNumbers<Op> ? Op::many(v, row->best) : hn::IfThenElse(take, v, row->best);
+  }
+
+  float* to_;
+  uint8_t* winners_;
+  int64_t outputs_;
+  N first_, one_, two_, row_;
+};
+
+template <template <class, int> class Pool, class Op, int taps, int spacing, bool padded, bool left,
+          bool right>
+HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* meanwhile) {
   using Cells = Column<Op, taps, spacing, padded, left, right>;
-  constexpr int kWidth = kSums<Op> ? taps : 1;
   constexpr int kKept = Cells::kKept;
+  const size_t bytes = hn::Lanes(D()) * sizeof(float);
   Cells cells(c, o);
-  V kept[taps][kWidth];
-  const int64_t outputs = c.outputs;
-  float* to = static_cast<float*>(c.dst) + o;
+  Pool<Op, taps> pool(c, o, left);
+  typename Pool<Op, taps>::Row kept[taps];
   int64_t row = c.first;  // of cells
-  const auto read = [&](auto inside, int64_t r, V* values) HWY_ATTR {
-    V tap[taps];
-    cells.template read<decltype(inside)::value>(r, tap);
-    if constexpr (kSums<Op>) {
-      for (int t = 0; t < taps; ++t) values[t] = tap[t];
-    } else {
-      values[0] = fold<Op, taps>(tap);
-    }
-  };
   const auto step = [&](auto inside) HWY_ATTR {
-    for (int j = kKept; j < taps; ++j) read(inside, row + j, kept[j]);
-    V across[kWidth];
-    for (int w = 0; w < kWidth; ++w) {
-      V down[taps];
-      for (int j = 0; j < taps; ++j) down[j] = kept[j][w];
-      across[w] = fold<Op, taps>(down);
+    V tap[taps];
+    for (int j = kKept; j < taps; ++j) {
+      cells.template read<inside()>(row + j, tap);
+      kept[j] = pool.along(tap);
     }
-    V result = across[0];
-    if constexpr (kSums<Op>) {
-      result = fold<Op, taps>(across);
-      result = divide.exact ? hn::Mul(result, hn::Set(d, divide.factor))
-                            : hn::Div(result, hn::Set(d, divide.divisor));
-    }
-    hn::StoreU(result, d, to);
-    to += outputs;
+    pool.down(kept, !inside() && row < 0);
     row += spacing;
-    for (int j = 0; j < kKept; ++j) {
-      for (int w = 0; w < kWidth; ++w) kept[j][w] = kept[j + spacing][w];
-    }
+    for (int j = 0; j < kKept; ++j) kept[j] = kept[j + spacing];
   };
-  for (int j = 0; j < kKept; ++j) read(std::false_type(), row + j, kept[j]);
+  for (int j = 0; j < kKept; ++j) {
+    V tap[taps];
+    cells.template read<false>(row + j, tap);
+    kept[j] = pool.along(tap);
+  }
   int64_t left_over = c.rows;
-  for (; left_over > 0 && row + kKept < 0; --left_over) step(std::false_type());
+  for (; left_over > 0 && row < 0; --left_over) step(std::false_type());
   for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
     fetch->advance(bytes * spacing * spacing);
     step(std::true_type());
@@ -205,12 +306,11 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, const Divide<float>& divi
   return !cells.seen_nan();
 }
 
-template <class Op, int taps, int spacing, bool padded>
+template <template <class, int> class Pool, class Op, int taps, int spacing, bool padded>
 bool rows(const ColumnRows& c) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(D()));
   const bool before = c.pad > 0;
   const bool behind = (c.outputs - 1) * spacing - c.pad + taps > c.cells;
-  const Divide<float> divide(c.divisor);
   Fetch fetch(c.next);
   Meanwhile meanwhile(c.finished);
   bool fine = true;
@@ -219,39 +319,41 @@ bool rows(const ColumnRows& c) {
     const bool left = before && o == 0, right = behind && o + lanes == c.outputs;
     if constexpr (spacing == 1) {
       if (left && right) {
-        fine = column<Op, taps, spacing, padded, true, true>(c, o, divide, &fetch, &meanwhile);
+        fine = column<Pool, Op, taps, spacing, padded, true, true>(c, o, &fetch, &meanwhile);
         continue;
       }
       if (right) {
-        fine = column<Op, taps, spacing, padded, false, true>(c, o, divide, &fetch, &meanwhile);
+        fine = column<Pool, Op, taps, spacing, padded, false, true>(c, o, &fetch, &meanwhile);
         continue;
       }
     }
     if (left) {
-      fine = column<Op, taps, spacing, padded, true, false>(c, o, divide, &fetch, &meanwhile);
+      fine = column<Pool, Op, taps, spacing, padded, true, false>(c, o, &fetch, &meanwhile);
     } else {
-      fine = column<Op, taps, spacing, padded, false, false>(c, o, divide, &fetch, &meanwhile);
+      fine = column<Pool, Op, taps, spacing, padded, false, false>(c, o, &fetch, &meanwhile);
     }
   }
   meanwhile.finish();
   return fine;
 }
 
-template <class Op>
+template <template <class, int> class Pool, class Op>
 bool columns(const ColumnRows& c) {
-  if (c.taps == 2) return c.spacing == 1 ? rows<Op, 2, 1, false>(c) : rows<Op, 2, 2, false>(c);
-  if (c.spacing == 1) return rows<Op, 3, 1, false>(c);
-  return c.pad == 0 ? rows<Op, 3, 2, false>(c) : rows<Op, 3, 2, true>(c);
+  if (c.taps == 2) {
+    return c.spacing == 1 ? rows<Pool, Op, 2, 1, false>(c) : rows<Pool, Op, 2, 2, false>(c);
+  }
+  if (c.spacing == 1) return rows<Pool, Op, 3, 1, false>(c);
+  return c.pad == 0 ? rows<Pool, Op, 3, 2, false>(c) : rows<Pool, Op, 3, 2, true>(c);
 }
 
 ColumnKernels make_table() {
   ColumnKernels t;
   t.lanes = static_cast<int64_t>(hn::Lanes(D()));
-  t.numbers[kMax] = columns<OfNumbers<Max>>;
-  t.numbers[kMin] = columns<OfNumbers<Min>>;
-  t.any[kMax] = columns<Extremum<Max>>;
-  t.any[kMin] = columns<Extremum<Min>>;
-  t.average = columns<Sum>;
+  t.extremes[kMax] = {columns<Extremes, OfNumbers<Max>>, columns<Extremes, OfAnything<Max>>};
+  t.extremes[kMin] = {columns<Extremes, OfNumbers<Min>>, columns<Extremes, OfAnything<Min>>};
+  t.winners[kMax] = {columns<Winners, OfNumbers<Max>>, columns<Winners, OfAnything<Max>>};
+  t.winners[kMin] = {columns<Winners, OfNumbers<Min>>, columns<Winners, OfAnything<Min>>};
+  t.average = columns<Averages, Sum>;
   return t;
 }
 

@@ -268,7 +268,8 @@ struct ColumnRows {
   int64_t first = 0;                 // row of cells where the windows of the first outputs begin
   int64_t pad = 0;                   // along a row: the first tap is at cell -pad
   int64_t outputs = 0, rows = 0;     // at least a vector of them in a row
-  void* dst = nullptr;               // without gaps
+  void* dst = nullptr;               // without gaps; none, if only winners are asked for
+  uint8_t* winners = nullptr;        // the numbers of winning taps, without gaps
   int64_t divisor = 1;               // of sums
   const void* next = nullptr;        // cells needed next, fetched meanwhile
   Finished finished;
@@ -277,9 +278,11 @@ struct ColumnRows {
 using ColumnsFn = bool (*)(const ColumnRows& rows);
 
 struct ColumnKernels {  // f32; on targets of one lane there are none
+  struct Kinds {
+    ColumnsFn numbers = nullptr, anything = nullptr;
+  };
   int64_t lanes = 0;
-  ColumnsFn numbers[2]{};  // by Extreme, for cells that are not NaN
-  ColumnsFn any[2]{};      // by Extreme
+  Kinds extremes[2]{}, winners[2]{};  // by Extreme
   ColumnsFn average = nullptr;
 };
 
