@@ -1,6 +1,7 @@
 #include "columns.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "contiguous.h"
@@ -13,76 +14,95 @@ constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 constexpr int64_t kSize = sizeof(float);
 
-bool is_fit(const Axis& axis) {
-  return !axis.adaptive && (axis.window == 2 || axis.window == 3) && axis.dilation == 1 &&
-         axis.stride <= 2 && axis.pad_lo <= 1;
-}
-
 }  // namespace
+
+bool ColumnsJob::Side::is_fit() const {
+  return (window == 2 || window == 3) && stride <= 2 && pad >= 0 && pad <= 1;
+}
 
 ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
                        const Bound* argmax)
-    : plan_(plan), space_(space), x_(x), y_(y), argmax_(argmax) {
-  if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || plan.type != NDPOOL_F32 ||
-      plan.out_type != NDPOOL_F32 || plan.has_empty_windows || space.pooled != 2 ||
-      space.inner != 1) {
-    return;
-  }
-  if (plan.op == NDPOOL_AVG && (plan.sum_lane != Lane::f32 || plan.counts.uniform() == 0)) return;
+    : plan_(plan), space_(space), x_(x), y_(y), argmax_(argmax), gradient_(false) {
   if (argmax && (plan.argmax_type != NDPOOL_U8 || plan.ties == NDPOOL_TIES_LAST)) return;
-  const Axis &down = plan.axes[0], &along = plan.axes[1];
-  if (!is_fit(down) || !is_fit(along) || down.window != along.window ||
-      down.stride != along.stride) {
+  choose();
+}
+
+ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& g, const Bound& dx)
+    : plan_(plan), space_(space), x_(g), y_(&dx), argmax_(nullptr), gradient_(true) {
+  choose();
+}
+
+void ColumnsJob::choose() {
+  if (plan_.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || plan_.type != NDPOOL_F32 ||
+      plan_.out_type != NDPOOL_F32 || plan_.has_empty_windows || space_.pooled != 2 ||
+      space_.inner != 1) {
     return;
   }
+  if (plan_.op == NDPOOL_AVG && (plan_.sum_lane != Lane::f32 || plan_.counts.uniform() == 0)) {
+    return;
+  }
+  for (int i = 0; i < 2; ++i) {
+    const Axis& axis = plan_.axes[i];
+    if (axis.adaptive || axis.dilation != 1 || (gradient_ && axis.stride != 1)) return;
+    Side& side = i == 0 ? down_ : along_;
+    side = {axis.cells, axis.outputs, axis.window, axis.stride, axis.pad_lo};
+    if (gradient_) {
+      side = {axis.outputs, axis.cells, axis.window, 1, axis.window - 1 - axis.pad_lo};
+    }
+    if (!side.is_fit()) return;
+  }
+  if (down_.window != along_.window || down_.stride != along_.stride) return;
   // What a window may lack: one cell before the row, or one behind it.
   const int64_t behind =
-      (along.outputs - 1) * along.stride - along.pad_lo + along.window - along.cells;
-  if (behind > (along.stride == 1 ? 1 : 0)) return;
-  if (along.stride == 2 && along.window == 2 && along.pad_lo > 0) return;
-  const int64_t lanes = plan.kernels->columns->lanes;
-  if (lanes == 0 || along.outputs < lanes || along.cells > kBandBytes / kSize) return;
-  const auto cells = [&](int i) { return plan.axes[i].cells; };
-  const auto outputs = [&](int i) { return plan.axes[i].outputs; };
-  if (!has_plain_planes(space, x, cells) || (y && !has_plain_planes(space, *y, outputs)) ||
-      (argmax && !has_plain_planes(space, *argmax, outputs))) {
+      (along_.outputs - 1) * along_.stride - along_.pad + along_.window - along_.cells;
+  if (behind > (along_.stride == 1 ? 1 : 0)) return;
+  if (along_.stride == 2 && along_.window == 2 && along_.pad > 0) return;
+  const int64_t lanes = plan_.kernels->columns->lanes;
+  if (lanes == 0 || along_.outputs < lanes || along_.cells > kBandBytes / kSize) return;
+  const auto cells = [&](int i) { return (i == 0 ? down_ : along_).cells; };
+  const auto outputs = [&](int i) { return (i == 0 ? down_ : along_).outputs; };
+  if (!has_plain_planes(space_, x_, cells) || (y_ && !has_plain_planes(space_, *y_, outputs)) ||
+      (argmax_ && !has_plain_planes(space_, *argmax_, outputs))) {
     return;
   }
-  const int64_t row = along.outputs * kSize;
-  streaming_ = y && static_cast<size_t>(elements_of(space, *y) * kSize) >= streaming_bytes();
+  const int64_t row = along_.outputs * kSize;
+  streaming_ = y_ && static_cast<size_t>(elements_of(space_, *y_) * kSize) >= streaming_bytes();
   rows_ =
-      (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down.stride * along.cells * kSize);
+      (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down_.stride * along_.cells * kSize);
   // Columns of few rows share too little.
-  if (rows_ < std::min(down.outputs, streaming_ ? kFewStreamedRows : kFewRows)) return;
+  if (rows_ < std::min(down_.outputs, streaming_ ? kFewStreamedRows : kFewRows)) return;
   if (streaming_) {
     // Whole lines of the cache, so that none is written in two goes.
     const int64_t lines = 64 / std::gcd(row, int64_t{64});
     rows_ = (rows_ + lines - 1) / lines * lines;
   }
-  rows_ = std::min(rows_, down.outputs);
+  rows_ = std::min(rows_, down_.outputs);
   possible_ = true;
 }
 
 int64_t ColumnsJob::grain() const {
-  return std::max<int64_t>(1, 16384 / (plan_.axes[0].cells * plan_.axes[1].cells));
+  return std::max<int64_t>(1, 16384 / (down_.outputs * along_.outputs));
 }
 
 std::string ColumnsJob::describe() const {
   std::string text =
       "columns: vectors of outputs go down the rows, and what neighbours share stays in registers "
       "(squares of few taps); " +
-      std::to_string(rows_) + " x " + std::to_string(plan_.axes[1].outputs) +
+      std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
       " outputs at a time (rows x lanes)";
   if (streaming_) text += "; results go past the caches";
   return text;
 }
 
 void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
-  const int64_t staged = streaming_ ? rows_ * plan_.axes[1].outputs : 0;
-  Worker w{{reinterpret_cast<char*>(arena->take<float>(staged)),
-            reinterpret_cast<char*>(arena->take<float>(staged))}};
+  const auto take = [&](int64_t lanes) {
+    return reinterpret_cast<char*>(arena->take<float>(lanes));
+  };
+  const int64_t staged = streaming_ ? rows_ * along_.outputs : 0;
+  Worker w{take(gradient_ ? (rows_ + down_.window - 1) * along_.cells : 0),
+           {take(staged), take(staged)}};
   if (!queue) return;
-  const int64_t outputs = plan_.axes[0].outputs;
+  const int64_t outputs = down_.outputs;
   for (Range range; queue->take(&range);) {
     for (int64_t plane = range.begin; plane < range.end; ++plane) {
       for (int64_t r = 0; r < outputs; r += rows_) {
@@ -100,28 +120,39 @@ char* ColumnsJob::plane_of(const Bound& array, int64_t plane) const {
 }
 
 void ColumnsJob::band(int64_t plane, Range rows, Worker* w) const {
-  const Axis &down = plan_.axes[0], &along = plan_.axes[1];
   const char* x = plane_of(x_, plane);
-  char* y = y_ ? plane_of(*y_, plane) + rows.begin * along.outputs * kSize : nullptr;
+  char* y = y_ ? plane_of(*y_, plane) + rows.begin * along_.outputs * kSize : nullptr;
+  const int64_t row_bytes = along_.cells * kSize;
   ColumnRows c;
-  c.taps = static_cast<int>(along.window);
-  c.spacing = along.stride;
+  c.taps = static_cast<int>(along_.window);
+  c.spacing = along_.stride;
   c.src = x;
-  c.cells = along.cells;
-  c.cell_rows = down.cells;
-  c.first = rows.begin * down.stride - down.pad_lo;
-  c.pad = along.pad_lo;
-  c.outputs = along.outputs;
+  c.cells = along_.cells;
+  c.cell_rows = down_.cells;
+  c.first = rows.begin * down_.stride - down_.pad;
+  c.pad = along_.pad;
+  c.outputs = along_.outputs;
   c.rows = rows.size();
   c.dst = streaming_ ? w->staged[w->turn] : y;
-  c.next = x + ((rows.end - 1) * down.stride - down.pad_lo + down.window) * along.cells * kSize;
+  const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
+  c.next = x + end * row_bytes;
   c.finished = w->finished;
   if (argmax_) {
-    c.winners = reinterpret_cast<uint8_t*>(plane_of(*argmax_, plane)) + rows.begin * along.outputs;
+    c.winners = reinterpret_cast<uint8_t*>(plane_of(*argmax_, plane)) + rows.begin * along_.outputs;
+  }
+  if (plan_.op == NDPOOL_AVG) c.divisor = plan_.counts.uniform();
+  if (gradient_) {
+    const Range needed{std::max<int64_t>(c.first, 0), std::min(end, down_.cells)};
+    const int64_t lanes = std::max<int64_t>(0, needed.size()) * along_.cells;
+    std::memcpy(w->divided, x + needed.begin * row_bytes, static_cast<size_t>(lanes * kSize));
+    plan_.kernels->combine->scale[static_cast<int>(Lane::f32)](lanes, w->divided, c.divisor);
+    c.src = w->divided;
+    c.first -= needed.begin;
+    c.cell_rows = needed.size();
+    c.divisor = 1;
   }
   const ColumnKernels& kernels = *plan_.kernels->columns;
   if (plan_.op == NDPOOL_AVG) {
-    c.divisor = plan_.counts.uniform();
     kernels.average(c);
   } else {
     const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
@@ -132,7 +163,7 @@ void ColumnsJob::band(int64_t plane, Range rows, Worker* w) const {
     }
   }
   if (!streaming_) return;
-  w->finished = {c.dst, y, static_cast<size_t>(rows.size() * along.outputs * kSize)};
+  w->finished = {c.dst, y, static_cast<size_t>(rows.size() * along_.outputs * kSize)};
   w->turn = 1 - w->turn;
 }
 

@@ -18,6 +18,8 @@ class ColumnsJob : public Job {
   // y or argmax may be absent.
   ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
              const Bound* argmax);
+  // The VJP of averages.
+  ColumnsJob(const Plan& plan, const Space& space, const Bound& g, const Bound& dx);
 
   // Whole planes without gaps; windows of 2x2 or 3x3 cells, 1 or 2 apart; rows of some vectors.
   bool possible() const { return possible_; }
@@ -28,7 +30,13 @@ class ColumnsJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override;
 
  private:
+  // An axis of x and y, or of g and dx, which are outputs of windows of g.
+  struct Side {
+    int64_t cells, outputs, window, stride, pad;
+    bool is_fit() const;
+  };
   struct Worker {
+    char* divided;    // rows of g
     char* staged[2];  // rows of outputs that go past the caches while others are computed
     int turn = 0;
     Finished finished{};
@@ -36,11 +44,14 @@ class ColumnsJob : public Job {
   // Some rows of outputs of a plane.
   void band(int64_t plane, Range rows, Worker* w) const;
   char* plane_of(const Bound& array, int64_t plane) const;
+  void choose();
 
   const Plan& plan_;
   const Space& space_;
   const Bound& x_;
   const Bound *y_, *argmax_;
+  bool gradient_;
+  Side down_{}, along_{};
   int64_t rows_ = 0;  // of outputs in a band
   bool streaming_ = false, possible_ = false;
 };

@@ -346,6 +346,8 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
   if (repeat.possible() && fits_scratch(repeat, exec)) {
     return run_job(repeat, repeat.tasks(), repeat.grain(), exec, error);
   }
+  const ColumnsJob columns(plan, space, bound[1], bound[0]);
+  if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
   const PlanesJob planes(plan, space, bound[1], bound[0], PlanesJob::From::g);
   if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   const Reduction reduction = transposed_sum(plan, space, bound[1], float_lane(plan.type));

@@ -93,6 +93,7 @@ size_t band_bytes(const Plan& plan) {
     bind({x, g}, 0);
     if (derivatives) {
       count(RepeatJob(plan, space, bound[1], bound[0]));
+      count(ColumnsJob(plan, space, bound[1], bound[0]));
       count(PlanesJob(plan, space, bound[1], bound[0], PlanesJob::From::g));
       count(BandJob(plan, space, bound[0], plan.type,
                     transposed_sum(plan, space, bound[1], float_lane(plan.type))));
