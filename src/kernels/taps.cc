@@ -393,6 +393,7 @@ SquaresFn<T> squares_function(const TapRows& a, const TapRows& l) {
                        l.lanes >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   if (!squares) return nullptr;
   if constexpr (sizeof(T) <= 2 || std::is_same_v<T, float>) {
+    if (a.taps == 1) return row_of_squares<Op, 1, T>;
     if (a.taps == 2) return row_of_squares<Op, 2, T>;
   }
   if constexpr (std::is_same_v<T, float>) {
@@ -418,28 +419,36 @@ void combine_rows(const FusedRows& f) {
   int64_t begun = 0, done = 0;
   const SquaresFn<T> squares = squares_function<Op, T>(a, l);
   constexpr int64_t kMostFetched = 8192 / int64_t{sizeof(T)};  // of rows that lie side by side
-  const int64_t fresh = a.src_row <= kMostFetched ? a.src_row : 0;
-  const auto put = [&](T* to) HWY_ATTR {
+  const int64_t fresh = a.taps == 1 ? a.lanes : a.src_row <= kMostFetched ? a.src_row : 0;
+  // Long rows in parts, so that fetching, computing and sending take turns.
+  constexpr int64_t kPart = 512 / int64_t{sizeof(T)};
+  const int64_t parts = l.lanes < 2 * kPart ? 1 : l.lanes / kPart, fetch = fresh / parts;
+  const auto put = [&](T* to, int64_t lanes) HWY_ATTR {
     if constexpr (hwy::IsFloat<T>()) {
-      if (f.divisor != 0) divide_row(l.lanes, f.divisor, to);
+      if (f.divisor != 0) divide_row(lanes, f.divisor, to);
     }
     if (f.stream_to) {
-      finished += static_cast<size_t>(l.lanes) * sizeof(T);
+      finished += static_cast<size_t>(lanes) * sizeof(T);
       streamer.advance(finished);
     }
   };
   const auto finish = [&](int64_t slot) HWY_ATTR {
     along(static_cast<const T*>(f.rows[slot]), l, targets[slot]);
-    put(targets[slot]);
+    put(targets[slot], l.lanes);
   };
   for (int64_t p = 0; p < a.planes; ++p) {
     const T* from = static_cast<const T*>(a.src) + p * a.src_plane;
     T* to = static_cast<T*>(l.dst) + p * l.dst_plane;
     for (int64_t r = 0; r < a.rows; ++r, from += a.src_row, to += l.dst_row) {
-      fetch_ahead(from, fresh);
-      if (squares) {
-        squares(from, a, l.lanes, to);
-        put(to);
+      if (!squares) {
+        fetch_ahead(from, fresh);
+      } else {
+        for (int64_t part = 0, i = 0; part < parts; ++part, i += kPart) {
+          const int64_t lanes = part + 1 < parts ? kPart : l.lanes - i;
+          fetch_ahead(from + part * fetch, fetch);
+          squares(from + 2 * i, a, lanes, to + i);
+          put(to + i, lanes);
+        }
         continue;
       }
       const int64_t slot = begun++ % FusedRows::kRows;
