@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "boxes.h"
 #include "call.h"
 #include "collect.h"
+#include "columns.h"
 #include "operations.h"
 #include "reductions.h"
 #include "rows.h"
@@ -140,6 +142,32 @@ class WinnerVjpJob : public Job {
   int64_t inner_ = 1, outputs_ = 1;
 };
 
+struct Step {
+  const Job* job;
+  int64_t tasks, grain;
+};
+
+// f(steps) with those that find the winners of some planes and send them their gradients; false if
+// the planes are not fit for it.
+template <class F>
+bool with_steps(const Plan& plan, const Space& part, const Bound* at, const Bound& argmax, F f) {
+  const ColumnsJob columns(plan, part, at[0], nullptr, &argmax);
+  const BandJob band(plan, part, at[0], nullptr, &argmax, plan.ties == NDPOOL_TIES_LAST);
+  const CollectJob collect(plan, part, at[1], argmax, at[2]);
+  const SpreadJob spread(plan, part, at[1], argmax, at[2]);
+  if (!(columns.possible() || band.possible()) || !(collect.possible() || spread.possible())) {
+    return false;
+  }
+  const auto tasks_of = [](const auto& job) {
+    return Step{&job, job.tasks().total(), job.tasks().grain()};
+  };
+  const auto planes_of = [](const auto& job) { return Step{&job, job.planes(), job.grain()}; };
+  const Step find = columns.possible() ? planes_of(columns) : tasks_of(band);
+  const Step send = collect.possible() ? planes_of(collect) : tasks_of(spread);
+  f({find, send});
+  return true;
+}
+
 // The VJP from x for windows of few taps, some planes at a time: their compact argmax into memory
 // of this call's own, then gradients by comparison. False if the problem is not fit for it.
 bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const Bound* bound,
@@ -164,7 +192,6 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
   part.outer_count = 0;
   part.batch = std::min(space.batch, kMostBytes / argmax.batch);
   const int64_t planes = part.batch;
-  const bool last = plan.ties == NDPOOL_TIES_LAST;
   size_t scratch = 0;
   // The last chunk may be smaller and be cut in another way, and chunks may lie askew in memory.
   for (const int64_t batch : {planes, space.batch % planes}) {
@@ -173,14 +200,14 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
       part.batch = batch;
       Bound at[3] = {x, g, dx};
       for (Bound& array : at) array.data += skew;
-      const BandJob find(plan, part, at[0], nullptr, &argmax, last);
-      const SpreadJob spread(plan, part, at[1], argmax, at[2]);
-      if (!find.possible() || !spread.possible()) return false;
-      for (const Job* job : {static_cast<const Job*>(&find), static_cast<const Job*>(&spread)}) {
-        Arena counting;
-        job->work(&counting, nullptr);
-        scratch = std::max(scratch, counting.used());
-      }
+      const auto count = [&](std::initializer_list<Step> steps) {
+        for (const Step& step : steps) {
+          Arena counting;
+          step.job->work(&counting, nullptr);
+          scratch = std::max(scratch, counting.used());
+        }
+      };
+      if (!with_steps(plan, part, at, argmax, count)) return false;
     }
   }
   // All memory first, so that nothing is written if there is too little.
@@ -197,8 +224,11 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
   Exec own = exec;
   own.scratch = memory.get() + room * Arena::kAlign;
   own.scratch_bytes = bytes - room * Arena::kAlign;
-  const auto run = [&](const auto& job) {
-    return run_job(job, job.tasks().total(), job.tasks().grain(), own, error);
+  const auto run = [&](std::initializer_list<Step> steps) {
+    for (const Step& step : steps) {
+      *code = run_job(*step.job, step.tasks, step.grain, own, error);
+      if (*code != NDPOOL_OK) return;
+    }
   };
   for (int64_t outer = 0; outer < space.outer_total(); ++outer) {
     for (int64_t begin = 0; begin < space.batch; begin += planes) {
@@ -207,8 +237,7 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
       for (Bound& array : at) {
         array.data = outer_address(space, array, outer) + begin * array.batch;
       }
-      *code = run(BandJob(plan, part, at[0], nullptr, &argmax, last));
-      if (*code == NDPOOL_OK) *code = run(SpreadJob(plan, part, at[1], argmax, at[2]));
+      with_steps(plan, part, at, argmax, run);
       if (*code != NDPOOL_OK) return true;
     }
   }
