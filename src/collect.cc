@@ -56,11 +56,9 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
   rows_ = std::min(rows_, down.cells);
   loaded_ = (rows_ + down.window - 2) / down.stride + 2;
   const int64_t room = 2 * (loaded_ * lanes_ + 2 * kSlack) * size_;
-  possible_ = room + (streaming_ ? 2 * rows_ * row : 0) <= kMostBytes;
-}
-
-int64_t CollectJob::grain() const {
-  return std::max<int64_t>(1, 16384 / (plan_.axes[0].cells * plan_.axes[1].cells));
+  if (room + (streaming_ ? 2 * rows_ * row : 0) > kMostBytes) return;
+  tasks_ = PlaneTasks(space.outer_total() * space.batch, down.cells, along.cells, rows_);
+  possible_ = true;
 }
 
 void CollectJob::work(Arena* arena, TaskQueue* queue) const {
@@ -76,31 +74,29 @@ void CollectJob::work(Arena* arena, TaskQueue* queue) const {
   w.g += kSlack * size_;
   w.numbers += kSlack * size_;
   for (Range range; queue->take(&range);) {
-    for (int64_t i = range.begin; i < range.end; ++i) plane(i, &w);
+    for (int64_t task = range.begin; task < range.end; ++task) {
+      const Range rows = tasks_.rows(task);
+      for (int64_t r = rows.begin; r < rows.end; r += rows_) {
+        band(tasks_.plane(task), {r, std::min(rows.end, r + rows_)}, &w);
+      }
+    }
   }
   if (!w.finished.bytes) return;
   plan_.kernels->move->stream(w.finished.from, w.finished.to, w.finished.bytes);
   plan_.kernels->move->flush();
 }
 
-void CollectJob::plane(int64_t plane, Worker* w) const {
-  const auto address = [&](const Bound& array) {
-    return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
-  };
-  const char* g = address(g_);
-  const auto* winners = reinterpret_cast<const uint8_t*>(address(argmax_));
-  char* dx = address(dx_);
-  const int64_t cells = plan_.axes[0].cells, row = plan_.axes[1].cells * size_;
-  for (int64_t r = 0; r < cells; r += rows_) {
-    band(g, winners, {r, std::min(cells, r + rows_)}, dx + r * row, w);
-  }
+char* CollectJob::plane_of(const Bound& array, int64_t plane) const {
+  return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
 }
 
-void CollectJob::band(const char* g, const uint8_t* winners, Range rows, char* dx,
-                      Worker* w) const {
+void CollectJob::band(int64_t plane, Range rows, Worker* w) const {
   const Axis &down = plan_.axes[0], &along = plan_.axes[1];
   const CollectKernels& kernels = *plan_.kernels->collect;
   const int type = plan_.type == NDPOOL_F64;
+  const char* g = plane_of(g_, plane);
+  const auto* winners = reinterpret_cast<const uint8_t*>(plane_of(argmax_, plane));
+  char* dx = plane_of(dx_, plane) + rows.begin * along.cells * size_;
   // The outputs that would hold these cells, and those of them that there are.
   const Range hold{geometry::ceil_div(rows.begin + down.pad_lo - (down.window - 1), down.stride),
                    (rows.end - 1 + down.pad_lo) / down.stride + 1};

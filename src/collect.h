@@ -9,7 +9,7 @@
 #include "layout.h"
 #include "line.h"
 #include "plan.h"
-#include "runs.h"
+#include "plane_tasks.h"
 
 namespace ndpool {
 
@@ -20,8 +20,7 @@ class CollectJob : public Job {
 
   // Whole planes without gaps, tap numbers in bytes; windows of 2 or 3 cells along a row.
   bool possible() const { return possible_; }
-  int64_t planes() const { return space_.outer_total() * space_.batch; }
-  int64_t grain() const;
+  const PlaneTasks& tasks() const { return tasks_; }
 
   void work(Arena* arena, TaskQueue* queue) const override;
 
@@ -33,9 +32,9 @@ class CollectJob : public Job {
     int turn = 0;
     Finished finished{};
   };
-  void plane(int64_t plane, Worker* w) const;
   // Some rows of cells of a plane.
-  void band(const char* g, const uint8_t* winners, Range rows, char* dx, Worker* w) const;
+  void band(int64_t plane, Range rows, Worker* w) const;
+  char* plane_of(const Bound& array, int64_t plane) const;
 
   const Plan& plan_;
   const Space& space_;
@@ -44,6 +43,7 @@ class CollectJob : public Job {
   int64_t lanes_ = 0;   // of a row of outputs, with the room behind it
   int64_t rows_ = 0;    // of cells in a band,
   int64_t loaded_ = 0;  // and of outputs for it
+  PlaneTasks tasks_;
   bool streaming_ = false, possible_ = false;
 };
 

@@ -11,6 +11,7 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
+constexpr int64_t kMostBytes = 56 * 1024;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 constexpr int64_t kSize = sizeof(float);
 
@@ -58,7 +59,8 @@ void ColumnsJob::choose() {
   if (behind > (along_.stride == 1 ? 1 : 0)) return;
   if (along_.stride == 2 && along_.window == 2 && along_.pad > 0) return;
   const int64_t lanes = plan_.kernels->columns->lanes;
-  if (lanes == 0 || along_.outputs < lanes || along_.cells > kBandBytes / kSize) return;
+  if (lanes == 0 || std::min(along_.cells, along_.outputs) < lanes) return;
+  if (along_.cells > kBandBytes / kSize) return;
   const auto cells = [&](int i) { return (i == 0 ? down_ : along_).cells; };
   const auto outputs = [&](int i) { return (i == 0 ? down_ : along_).outputs; };
   if (!has_plain_planes(space_, x_, cells) || (y_ && !has_plain_planes(space_, *y_, outputs)) ||
@@ -77,12 +79,15 @@ void ColumnsJob::choose() {
     rows_ = (rows_ + lines - 1) / lines * lines;
   }
   rows_ = std::min(rows_, down_.outputs);
+  if (divided_lanes() + 2 * staged_lanes() > kMostBytes / kSize) return;
+  tasks_ = PlaneTasks(space_.outer_total() * space_.batch, down_.outputs, along_.outputs, rows_);
   possible_ = true;
 }
 
-int64_t ColumnsJob::grain() const {
-  return std::max<int64_t>(1, 16384 / (down_.outputs * along_.outputs));
+int64_t ColumnsJob::divided_lanes() const {
+  return gradient_ ? (rows_ + down_.window - 1) * along_.cells : 0;
 }
+int64_t ColumnsJob::staged_lanes() const { return streaming_ ? rows_ * along_.outputs : 0; }
 
 std::string ColumnsJob::describe() const {
   std::string text =
@@ -98,15 +103,13 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
   const auto take = [&](int64_t lanes) {
     return reinterpret_cast<char*>(arena->take<float>(lanes));
   };
-  const int64_t staged = streaming_ ? rows_ * along_.outputs : 0;
-  Worker w{take(gradient_ ? (rows_ + down_.window - 1) * along_.cells : 0),
-           {take(staged), take(staged)}};
+  Worker w{take(divided_lanes()), {take(staged_lanes()), take(staged_lanes())}};
   if (!queue) return;
-  const int64_t outputs = down_.outputs;
   for (Range range; queue->take(&range);) {
-    for (int64_t plane = range.begin; plane < range.end; ++plane) {
-      for (int64_t r = 0; r < outputs; r += rows_) {
-        band(plane, {r, std::min(outputs, r + rows_)}, &w);
+    for (int64_t task = range.begin; task < range.end; ++task) {
+      const Range rows = tasks_.rows(task);
+      for (int64_t r = rows.begin; r < rows.end; r += rows_) {
+        band(tasks_.plane(task), {r, std::min(rows.end, r + rows_)}, &w);
       }
     }
   }

@@ -10,6 +10,7 @@
 #include "layout.h"
 #include "line.h"
 #include "plan.h"
+#include "plane_tasks.h"
 
 namespace ndpool {
 
@@ -23,8 +24,7 @@ class ColumnsJob : public Job {
 
   // Whole planes without gaps; windows of 2x2 or 3x3 cells, 1 or 2 apart; rows of some vectors.
   bool possible() const { return possible_; }
-  int64_t planes() const { return space_.outer_total() * space_.batch; }
-  int64_t grain() const;
+  const PlaneTasks& tasks() const { return tasks_; }
   std::string describe() const;
 
   void work(Arena* arena, TaskQueue* queue) const override;
@@ -45,6 +45,8 @@ class ColumnsJob : public Job {
   void band(int64_t plane, Range rows, Worker* w) const;
   char* plane_of(const Bound& array, int64_t plane) const;
   void choose();
+  int64_t divided_lanes() const;
+  int64_t staged_lanes() const;
 
   const Plan& plan_;
   const Space& space_;
@@ -53,6 +55,7 @@ class ColumnsJob : public Job {
   bool gradient_;
   Side down_{}, along_{};
   int64_t rows_ = 0;  // of outputs in a band
+  PlaneTasks tasks_;
   bool streaming_ = false, possible_ = false;
 };
 

@@ -221,7 +221,7 @@ int32_t run_bands(const BandJob& job, const Exec& exec, ndpool_error* error) {
 }
 
 int32_t run_columns(const ColumnsJob& job, const Exec& exec, ndpool_error* error) {
-  return run_job(job, job.planes(), job.grain(), exec, error);
+  return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
 }
 
 int32_t run_planes(const PlanesJob& job, const Exec& exec, ndpool_error* error) {

@@ -158,12 +158,11 @@ bool with_steps(const Plan& plan, const Space& part, const Bound* at, const Boun
   if (!(columns.possible() || band.possible()) || !(collect.possible() || spread.possible())) {
     return false;
   }
-  const auto tasks_of = [](const auto& job) {
+  const auto step = [](const auto& job) {
     return Step{&job, job.tasks().total(), job.tasks().grain()};
   };
-  const auto planes_of = [](const auto& job) { return Step{&job, job.planes(), job.grain()}; };
-  const Step find = columns.possible() ? planes_of(columns) : tasks_of(band);
-  const Step send = collect.possible() ? planes_of(collect) : tasks_of(spread);
+  const Step find = columns.possible() ? step(columns) : step(band);
+  const Step send = collect.possible() ? step(collect) : step(spread);
   f({find, send});
   return true;
 }
@@ -255,7 +254,7 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
   if (int32_t code = check_argmax(plan, space, bound[2], argmax, exec, error)) return code;
   const CollectJob collect(plan, space, bound[1], bound[2], bound[0]);
   if (collect.possible() && fits_scratch(collect, exec)) {
-    return run_job(collect, collect.planes(), collect.grain(), exec, error);
+    return run_job(collect, collect.tasks().total(), collect.tasks().grain(), exec, error);
   }
   const ScatterJob scatter(plan, space, bound[1], bound[2], bound[0]);
   if (scatter.possible() && fits_scratch(scatter, exec)) {

@@ -2,6 +2,7 @@
 // numbers far apart, and windows much larger than the data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -120,6 +121,44 @@ TEST(Limits, RowsThatEndInUnusedBytesAreReadWhereTheyLie) {
               NDPOOL_OK)
         << error.message;
     for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(i / 3)) << op << i;
+  }
+}
+
+TEST(Limits, OneLargePlaneKeepsAllThreadsBusy) {
+  const auto most_at_once = [](auto call) {
+    int64_t most = 0;
+    ndpool_exec exec{};
+    exec.threads = 4;
+    ndpool_runner runner{};
+    exec.runner = &runner;
+    runner.context = &most;
+    runner.parallel_for = [](void* context, int64_t n, void (*body)(void*, int64_t), void* arg) {
+      auto* largest = static_cast<int64_t*>(context);
+      *largest = std::max(*largest, n);
+      for (int64_t i = 0; i < n; ++i) body(arg, i);
+    };
+    ndpool_error error{};
+    EXPECT_EQ(call(&exec, &error), NDPOOL_OK) << error.message;
+    return most;
+  };
+  const std::vector<float> x(2000 * 200), g(x.size());
+  std::vector<float> y(x.size()), dx(x.size());
+  std::vector<uint8_t> argmax(x.size());
+  for (const char* line : {"max f32 1x2000x200 w3x3 s1 p1", "avg f32 1x2000x200 w3x3 s1 p1"}) {
+    const PlanPointer plan = parse(line);
+    const bool max = line[0] == 'm';
+    const ndpool_array winners = max ? out(&argmax) : kNone;
+    EXPECT_EQ(most_at_once([&](const ndpool_exec* exec, ndpool_error* error) {
+                return ndpool_forward(plan.get(), in(x), out(&y), winners, kNone, exec, error);
+              }),
+              4)
+        << line;
+    EXPECT_EQ(most_at_once([&](const ndpool_exec* exec, ndpool_error* error) {
+                return max ? ndpool_vjp_argmax(plan.get(), in(argmax), in(g), out(&dx), exec, error)
+                           : ndpool_vjp(plan.get(), in(x), in(g), out(&dx), exec, error);
+              }),
+              4)
+        << "VJP of " << line;
   }
 }
 
