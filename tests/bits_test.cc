@@ -58,10 +58,10 @@ const std::vector<std::string>& geometries() {
 // Planes of squares: cut into bands of rows, or as narrow as a vector.
 const std::vector<std::string>& squares() {
   static const std::vector<std::string> lines = {
-      "2x2x90x70 w3x3 s1 p1",     "2x2x101x131 w3x3 s2",    "3x77x111 w2x2 s1 p1:0x0:1",
-      "4x2x61x150 w2x2 s2",       "2x3x99x84 w3x3 s2 p1:0", "9x140x9 w3x3 s1 p2:1x1",
-      "3x30x8 w3x3 s1 p1",        "3x31x18 w3x3 s1",        "5x30x16 w3x3 s2 p1:1x1:0",
-      "2x2x41x25 w2x2 s1 p0:1x1", "3x20x7 w2x2 s1 p1",      "3x20x8 w2x2 s1",
+      "2x40x70 w3x3 s1 p1",     "1x61x131 w3x3 s2",     "2x47x111 w2x2 s1 p1:0x0:1",
+      "2x61x150 w2x2 s2",       "2x55x84 w3x3 s2 p1:0", "3x140x9 w3x3 s1 p2:1x1",
+      "3x30x8 w3x3 s1 p1",      "3x31x18 w3x3 s1",      "5x30x16 w3x3 s2 p1:1x1:0",
+      "2x41x25 w2x2 s1 p0:1x1", "3x20x7 w2x2 s1 p1",    "3x20x8 w2x2 s1",
       "2x20x15 w2x2 s1 p1"};
   return lines;
 }
