@@ -160,16 +160,19 @@ HWY_INLINE V fold(const V* v) {
 }
 
 // What is kept of a row of cells, and what becomes of `taps` such rows. Max and min go along each
-// row first, sums down first.
+// row first, sums down first. (Rows have constructors, because those that compilers make are not
+// made for the SIMD target.)
 template <class Op, int taps>
 class Extremes {
  public:
   struct Row {
+    HWY_INLINE Row() : best(hn::Zero(D())) {}
+    HWY_INLINE explicit Row(V v) : best(v) {}
     V best;
   };
   HWY_INLINE Extremes(const ColumnRows& c, int64_t o, bool)
       : to_(static_cast<float*>(c.dst) + o), outputs_(c.outputs) {}
-  HWY_INLINE Row along(const V* tap) const { return {fold<Op, taps>(tap)}; }
+  HWY_INLINE Row along(const V* tap) const { return Row(fold<Op, taps>(tap)); }
   HWY_INLINE void down(const Row* rows, bool) {
     V best[taps];
     for (int j = 0; j < taps; ++j) best[j] = rows[j].best;
@@ -186,6 +189,8 @@ template <class Op, int taps>
 class Averages {
  public:
   struct Row {
+    HWY_INLINE Row() : first(hn::Zero(D())), second(first), third(first) {}
+    HWY_INLINE Row(V a, V b, V c) : first(a), second(b), third(c) {}
     V first, second, third;
   };
   HWY_INLINE Averages(const ColumnRows& c, int64_t o, bool)
@@ -219,6 +224,8 @@ class Winners {
   using DU = hn::RebindToUnsigned<D>;
   using N = hn::Vec<DU>;
   struct Row {
+    HWY_INLINE Row() : best(hn::Zero(D())), number(hn::Zero(DU())) {}
+    HWY_INLINE Row(V v, N n) : best(v), number(n) {}
     V best;
     N number;
   };
@@ -234,7 +241,7 @@ class Winners {
     first_ = left ? hn::IfThenElseZero(lane0, one_) : hn::Zero(du);
   }
   HWY_INLINE Row along(const V* tap) const {
-    Row row{tap[0], first_};
+    Row row(tap[0], first_);
     contend(tap[1], one_, &row);
     if constexpr (taps == 3) contend(tap[2], two_, &row);
     return row;
