@@ -120,9 +120,7 @@ class EachPlaneJob : public Job {
     }
   }
 
-  const char* plane(int64_t i) const {
-    return outer_address(space_, argmax_, i / space_.batch) + i % space_.batch * argmax_.batch;
-  }
+  const char* plane(int64_t i) const { return plane_address(space_, argmax_, i); }
 
   bool check(Range planes) const {
     bool fine = true;

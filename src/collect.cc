@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "contiguous.h"
 #include "machine.h"
@@ -49,9 +48,7 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
   streaming_ = static_cast<size_t>(elements_of(space, dx) * size_) >= streaming_bytes();
   rows_ = std::max<int64_t>(1, kBandBytes / (row + 2 * lanes_ * size_ / down.stride));
   if (streaming_) {
-    // Whole lines of the cache, so that none is written in two goes.
-    const int64_t lines = 64 / std::gcd(row, int64_t{64});
-    rows_ = (rows_ + lines - 1) / lines * lines;
+    rows_ = Staged::whole_lines(rows_, row);
   }
   rows_ = std::min(rows_, down.cells);
   loaded_ = (rows_ + down.window - 2) / down.stride + 2;
@@ -66,37 +63,24 @@ void CollectJob::work(Arena* arena, TaskQueue* queue) const {
     return static_cast<char*>(arena->take(lanes, static_cast<size_t>(size_)));
   };
   const int64_t room = loaded_ * lanes_ + 2 * kSlack;
-  const int64_t staged = streaming_ ? rows_ * plan_.axes[1].cells : 0;
-  Worker w{take(room), take(room), {take(staged), take(staged)}};
+  const int64_t staged = streaming_ ? rows_ * plan_.axes[1].cells * size_ : 0;
+  Worker w{take(room), take(room), Staged(arena, staged)};
   if (!queue) return;
   std::memset(w.g, 0, static_cast<size_t>(room * size_));
   std::memset(w.numbers, 0xff, static_cast<size_t>(room * size_));
   w.g += kSlack * size_;
   w.numbers += kSlack * size_;
-  for (Range range; queue->take(&range);) {
-    for (int64_t task = range.begin; task < range.end; ++task) {
-      const Range rows = tasks_.rows(task);
-      for (int64_t r = rows.begin; r < rows.end; r += rows_) {
-        band(tasks_.plane(task), {r, std::min(rows.end, r + rows_)}, &w);
-      }
-    }
-  }
-  if (!w.finished.bytes) return;
-  plan_.kernels->move->stream(w.finished.from, w.finished.to, w.finished.bytes);
-  plan_.kernels->move->flush();
-}
-
-char* CollectJob::plane_of(const Bound& array, int64_t plane) const {
-  return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
+  tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, &w); });
+  w.staged.flush(*plan_.kernels->move);
 }
 
 void CollectJob::band(int64_t plane, Range rows, Worker* w) const {
   const Axis &down = plan_.axes[0], &along = plan_.axes[1];
   const CollectKernels& kernels = *plan_.kernels->collect;
   const int type = plan_.type == NDPOOL_F64;
-  const char* g = plane_of(g_, plane);
-  const auto* winners = reinterpret_cast<const uint8_t*>(plane_of(argmax_, plane));
-  char* dx = plane_of(dx_, plane) + rows.begin * along.cells * size_;
+  const char* g = plane_address(space_, g_, plane);
+  const auto* winners = reinterpret_cast<const uint8_t*>(plane_address(space_, argmax_, plane));
+  char* dx = plane_address(space_, dx_, plane) + rows.begin * along.cells * size_;
   // The outputs that would hold these cells, and those of them that there are.
   const Range hold{geometry::ceil_div(rows.begin + down.pad_lo - (down.window - 1), down.stride),
                    (rows.end - 1 + down.pad_lo) / down.stride + 1};
@@ -123,14 +107,12 @@ void CollectJob::band(int64_t plane, Range rows, Worker* w) const {
   c.ahead = rows.begin - (hold.begin * down.stride - down.pad_lo);
   c.rows = rows.size();
   c.cells = along.cells;
-  c.dst = streaming_ ? w->staged[w->turn] : dx;
+  c.dst = w->staged.room(dx);
   c.dst_row = along.cells;
   c.next = g + given.end * along.outputs * size_;
-  c.finished = w->finished;
+  c.finished = w->staged.finished();
   kernels.rows[type](c);
-  if (!streaming_) return;
-  w->finished = {w->staged[w->turn], dx, static_cast<size_t>(rows.size() * along.cells * size_)};
-  w->turn = 1 - w->turn;
+  w->staged.finish(dx, rows.size() * along.cells * size_);
 }
 
 }  // namespace ndpool

@@ -10,6 +10,7 @@
 #include "line.h"
 #include "plan.h"
 #include "plane_tasks.h"
+#include "staged.h"
 
 namespace ndpool {
 
@@ -26,15 +27,12 @@ class CollectJob : public Job {
 
  private:
   struct Worker {
-    char* g;          // rows of outputs, with room between them
-    char* numbers;    // and their winners
-    char* staged[2];  // rows of cells that go past the caches while others are computed
-    int turn = 0;
-    Finished finished{};
+    char* g;        // rows of outputs, with room between them
+    char* numbers;  // and their winners
+    Staged staged;  // rows of cells
   };
   // Some rows of cells of a plane.
   void band(int64_t plane, Range rows, Worker* w) const;
-  char* plane_of(const Bound& array, int64_t plane) const;
 
   const Plan& plan_;
   const Space& space_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "contiguous.h"
 #include "machine.h"
@@ -74,12 +73,10 @@ void ColumnsJob::choose() {
   // Columns of few rows share too little.
   if (rows_ < std::min(down_.outputs, streaming_ ? kFewStreamedRows : kFewRows)) return;
   if (streaming_) {
-    // Whole lines of the cache, so that none is written in two goes.
-    const int64_t lines = 64 / std::gcd(row, int64_t{64});
-    rows_ = (rows_ + lines - 1) / lines * lines;
+    rows_ = Staged::whole_lines(rows_, row);
   }
   rows_ = std::min(rows_, down_.outputs);
-  if (divided_lanes() + 2 * staged_lanes() > kMostBytes / kSize) return;
+  if (divided_lanes() * kSize + 2 * staged_bytes() > kMostBytes) return;
   tasks_ = PlaneTasks(space_.outer_total() * space_.batch, down_.outputs, along_.outputs, rows_);
   possible_ = true;
 }
@@ -87,7 +84,7 @@ void ColumnsJob::choose() {
 int64_t ColumnsJob::divided_lanes() const {
   return gradient_ ? (rows_ + down_.window - 1) * along_.cells : 0;
 }
-int64_t ColumnsJob::staged_lanes() const { return streaming_ ? rows_ * along_.outputs : 0; }
+int64_t ColumnsJob::staged_bytes() const { return streaming_ ? rows_ * along_.outputs * kSize : 0; }
 
 std::string ColumnsJob::describe() const {
   std::string text =
@@ -100,31 +97,16 @@ std::string ColumnsJob::describe() const {
 }
 
 void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
-  const auto take = [&](int64_t lanes) {
-    return reinterpret_cast<char*>(arena->take<float>(lanes));
-  };
-  Worker w{take(divided_lanes()), {take(staged_lanes()), take(staged_lanes())}};
+  auto* divided = arena->take<float>(divided_lanes());
+  Staged staged(arena, staged_bytes());
   if (!queue) return;
-  for (Range range; queue->take(&range);) {
-    for (int64_t task = range.begin; task < range.end; ++task) {
-      const Range rows = tasks_.rows(task);
-      for (int64_t r = rows.begin; r < rows.end; r += rows_) {
-        band(tasks_.plane(task), {r, std::min(rows.end, r + rows_)}, &w);
-      }
-    }
-  }
-  if (w.finished.bytes == 0) return;
-  plan_.kernels->move->stream(w.finished.from, w.finished.to, w.finished.bytes);
-  plan_.kernels->move->flush();
+  tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, divided, &staged); });
+  staged.flush(*plan_.kernels->move);
 }
 
-char* ColumnsJob::plane_of(const Bound& array, int64_t plane) const {
-  return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
-}
-
-void ColumnsJob::band(int64_t plane, Range rows, Worker* w) const {
-  const char* x = plane_of(x_, plane);
-  char* y = y_ ? plane_of(*y_, plane) + rows.begin * along_.outputs * kSize : nullptr;
+void ColumnsJob::band(int64_t plane, Range rows, float* divided, Staged* staged) const {
+  const char* x = plane_address(space_, x_, plane);
+  char* y = y_ ? plane_address(space_, *y_, plane) + rows.begin * along_.outputs * kSize : nullptr;
   const int64_t row_bytes = along_.cells * kSize;
   ColumnRows c;
   c.taps = static_cast<int>(along_.window);
@@ -136,20 +118,21 @@ void ColumnsJob::band(int64_t plane, Range rows, Worker* w) const {
   c.pad = along_.pad;
   c.outputs = along_.outputs;
   c.rows = rows.size();
-  c.dst = streaming_ ? w->staged[w->turn] : y;
+  c.dst = staged->room(y);
   const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
   c.next = x + end * row_bytes;
-  c.finished = w->finished;
+  c.finished = staged->finished();
   if (argmax_) {
-    c.winners = reinterpret_cast<uint8_t*>(plane_of(*argmax_, plane)) + rows.begin * along_.outputs;
+    c.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, plane)) +
+                rows.begin * along_.outputs;
   }
   if (plan_.op == NDPOOL_AVG) c.divisor = plan_.counts.uniform();
   if (gradient_) {
     const Range needed{std::max<int64_t>(c.first, 0), std::min(end, down_.cells)};
     const int64_t lanes = std::max<int64_t>(0, needed.size()) * along_.cells;
-    std::memcpy(w->divided, x + needed.begin * row_bytes, static_cast<size_t>(lanes * kSize));
-    plan_.kernels->combine->scale[static_cast<int>(Lane::f32)](lanes, w->divided, c.divisor);
-    c.src = w->divided;
+    std::memcpy(divided, x + needed.begin * row_bytes, static_cast<size_t>(lanes * kSize));
+    plan_.kernels->combine->scale[static_cast<int>(Lane::f32)](lanes, divided, c.divisor);
+    c.src = divided;
     c.first -= needed.begin;
     c.cell_rows = needed.size();
     c.divisor = 1;
@@ -165,9 +148,7 @@ void ColumnsJob::band(int64_t plane, Range rows, Worker* w) const {
       kinds.anything(c);
     }
   }
-  if (!streaming_) return;
-  w->finished = {c.dst, y, static_cast<size_t>(rows.size() * along_.outputs * kSize)};
-  w->turn = 1 - w->turn;
+  staged->finish(y, rows.size() * along_.outputs * kSize);
 }
 
 }  // namespace ndpool

@@ -11,6 +11,7 @@
 #include "line.h"
 #include "plan.h"
 #include "plane_tasks.h"
+#include "staged.h"
 
 namespace ndpool {
 
@@ -35,18 +36,11 @@ class ColumnsJob : public Job {
     int64_t cells, outputs, window, stride, pad;
     bool is_fit() const;
   };
-  struct Worker {
-    char* divided;    // rows of g
-    char* staged[2];  // rows of outputs that go past the caches while others are computed
-    int turn = 0;
-    Finished finished{};
-  };
-  // Some rows of outputs of a plane.
-  void band(int64_t plane, Range rows, Worker* w) const;
-  char* plane_of(const Bound& array, int64_t plane) const;
+  // Some rows of outputs of a plane; room for rows of g that are divided.
+  void band(int64_t plane, Range rows, float* divided, Staged* staged) const;
   void choose();
   int64_t divided_lanes() const;
-  int64_t staged_lanes() const;
+  int64_t staged_bytes() const;
 
   const Plan& plan_;
   const Space& space_;

@@ -243,9 +243,8 @@ int32_t run_both(const Job& one, const Job& other, const Exec& exec, ndpool_erro
 
 int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& y,
                         const ArrayArg& argmax, const ArrayArg& index, ndpool_error* error) {
-  ArrayArg args[4] = {x};
-  int count = 1, at_y = -1, at_argmax = -1, at_index = -1;
-  if (y.data) args[at_y = count++] = y;
+  ArrayArg args[4] = {x, y};
+  int count = 2, at_argmax = -1, at_index = -1;
   if (argmax.data) args[at_argmax = count++] = argmax;
   if (index.data) args[at_index = count++] = index;
   Space space;
@@ -253,11 +252,10 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   bind_arrays(plan.rank, plan.is_pooled.get(), args, count, 1, &space, bound);
   const auto array = [&](int at) { return at < 0 ? nullptr : &bound[at]; };
   const Keep of_argmax = plan.ties == NDPOOL_TIES_LAST ? Keep::last : Keep::first;
-  const Bound& target = bound[1];
   // The index is always the first winner; an argmax that is not takes a pass of its own.
   const bool apart = argmax.data && index.data && of_argmax != Keep::first;
   if (!index.data) {
-    const ColumnsJob columns(plan, space, bound[0], array(at_y), array(at_argmax));
+    const ColumnsJob columns(plan, space, bound[0], &bound[1], array(at_argmax));
     if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
   }
   if (!index.data && !argmax.data) {
@@ -265,23 +263,22 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
     if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   }
   if (!index.data && argmax.data) {
-    const WinnerRowsJob rows(plan, space, bound[0], array(at_y), bound[at_argmax]);
+    const WinnerRowsJob rows(plan, space, bound[0], bound[1], bound[at_argmax]);
     if (rows.possible() && fits_scratch(rows, exec)) {
       return run_job(rows, rows.planes(), rows.grain(), exec, error);
     }
   }
   if (!index.data) {
-    const BandJob band(plan, space, bound[0], array(at_y), array(at_argmax),
-                       of_argmax == Keep::last);
+    const BandJob band(plan, space, bound[0], &bound[1], array(at_argmax), of_argmax == Keep::last);
     if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);
   }
   const Keep keep = index.data ? Keep::first : argmax.data ? of_argmax : Keep::values;
-  ExtremeJob job(plan, space, bound[0], target, keep);
-  job.y = array(at_y);
+  ExtremeJob job(plan, space, bound[0], bound[1], keep);
+  job.y = &bound[1];
   job.index = array(at_index);
   if (!apart) job.argmax = array(at_argmax);
   if (!apart) return run_rows(job, job.tasks, exec, error);
-  ExtremeJob second(plan, space, bound[0], target, of_argmax);
+  ExtremeJob second(plan, space, bound[0], bound[1], of_argmax);
   second.argmax = array(at_argmax);
   return run_both(job, second, exec, error);
 }

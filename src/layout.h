@@ -66,6 +66,11 @@ inline char* outer_address(const Space& space, const Bound& array, int64_t outer
   return at;
 }
 
+// That of one plane, outer and batch counted as one.
+inline char* plane_address(const Space& space, const Bound& array, int64_t plane) {
+  return outer_address(space, array, plane / space.batch) + plane % space.batch * array.batch;
+}
+
 }  // namespace ndpool
 
 #endif  // NDPOOL_SRC_LAYOUT_H_

@@ -59,10 +59,6 @@ ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, con
 
 int64_t ScatterJob::grain() const { return std::max<int64_t>(1, 16384 / cells_); }
 
-char* ScatterJob::plane_of(const Bound& array, int64_t plane) const {
-  return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
-}
-
 void ScatterJob::work(Arena* arena, TaskQueue* queue) const {
   if (plan_.type == NDPOOL_F64) {
     work_on<double>(arena, queue);
@@ -85,11 +81,12 @@ void ScatterJob::work_on(Arena* arena, TaskQueue* queue) const {
     for (int64_t plane = range.begin; plane < range.end;) {
       int count = 0;
       for (; count < kTogether && plane < range.end; ++count, ++plane) {
-        to[count] = plane_of(dx_, plane);
+        to[count] = plane_address(space_, dx_, plane);
         T* cells = streaming_ ? staged + count * cells_ : reinterpret_cast<T*>(to[count]);
         std::memset(cells, 0, bytes);
-        planes[count] = {reinterpret_cast<const T*>(plane_of(g_, plane)),
-                         reinterpret_cast<const uint8_t*>(plane_of(argmax_, plane)), cells};
+        planes[count] = {reinterpret_cast<const T*>(plane_address(space_, g_, plane)),
+                         reinterpret_cast<const uint8_t*>(plane_address(space_, argmax_, plane)),
+                         cells};
       }
       if (count == kTogether) {
         send<kTogether>(places, planes);

@@ -36,7 +36,6 @@ class ScatterJob : public Job {
   };
   template <int count, class T>
   void send(const int64_t* places, const Plane<T>* planes) const;
-  char* plane_of(const Bound& array, int64_t plane) const;
 
   const Plan& plan_;
   const Space& space_;

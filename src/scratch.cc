@@ -104,8 +104,7 @@ size_t band_bytes(const Plan& plan) {
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
     count(ColumnsJob(plan, space, bound[0], &bound[1], &bound[2]));
-    count(WinnerRowsJob(plan, space, bound[0], &bound[1], bound[2]));
-    count(WinnerRowsJob(plan, space, bound[0], nullptr, bound[2]));
+    count(WinnerRowsJob(plan, space, bound[0], bound[1], bound[2]));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));
     bind({x, y, argmax}, 0);

@@ -14,7 +14,7 @@ constexpr int64_t kMostStagedBytes = 96 * 1024;
 
 }  // namespace
 
-WinnerRowsJob::WinnerRowsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
+WinnerRowsJob::WinnerRowsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y,
                              const Bound& argmax)
     : plan_(plan), space_(space), x_(x), y_(y), argmax_(argmax) {
   if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || plan.type != NDPOOL_F32 ||
@@ -30,7 +30,7 @@ WinnerRowsJob::WinnerRowsJob(const Plan& plan, const Space& space, const Bound& 
   const auto cells = [&](int i) { return plan.axes[i].cells; };
   const auto outputs = [&](int i) { return plan.axes[i].outputs; };
   if (!has_plain_planes(space, x, cells) || !has_plain_planes(space, argmax, outputs) ||
-      (y && !has_plain_planes(space, *y, outputs))) {
+      !has_plain_planes(space, y, outputs)) {
     return;
   }
   // Two neighbours in whole pairs are read where they lie by bands, and nothing is shared.
@@ -43,11 +43,9 @@ WinnerRowsJob::WinnerRowsJob(const Plan& plan, const Space& space, const Bound& 
   constexpr int64_t kBytes = sizeof(float) + sizeof(uint32_t);
   if (row_outputs_ > kMostRingBytes / int64_t{sizeof(Span)}) return;
   if (outputs_ > kMostRingBytes / kBytes || ring_ > kMostRingBytes / kBytes / outputs_) return;
-  if (y) {
-    const size_t bytes = static_cast<size_t>(elements_of(space, *y) * y->element);
-    streaming_ = bytes >= streaming_bytes() &&
-                 row_outputs_ <= kMostStagedBytes / (outputs_ * int64_t{sizeof(float)});
-  }
+  const size_t bytes = static_cast<size_t>(elements_of(space, y) * y.element);
+  streaming_ = bytes >= streaming_bytes() &&
+               row_outputs_ <= kMostStagedBytes / (outputs_ * int64_t{sizeof(float)});
   possible_ = true;
 }
 
@@ -57,7 +55,7 @@ int64_t WinnerRowsJob::grain() const {
 
 void WinnerRowsJob::work(Arena* arena, TaskQueue* queue) const {
   const int64_t lanes = ring_ * outputs_;
-  const int64_t staged = streaming_ ? row_outputs_ * outputs_ : y_ ? 0 : outputs_;
+  const int64_t staged = streaming_ ? row_outputs_ * outputs_ : 0;
   const Worker w{arena->take<Span>(row_outputs_), arena->take<float>(lanes),
                  arena->take<uint32_t>(lanes), arena->take<int64_t>(ring_),
                  arena->take<float>(staged)};
@@ -72,14 +70,11 @@ void WinnerRowsJob::work(Arena* arena, TaskQueue* queue) const {
 
 void WinnerRowsJob::run(int64_t plane, const Worker& w) const {
   const Axis& across = plan_.axes[1];
-  const auto address = [&](const Bound& array) {
-    return outer_address(space_, array, plane / space_.batch) + plane % space_.batch * array.batch;
-  };
   const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
   const WinnerTapKernels& kernels = *plan_.kernels->winner_taps;
-  const float* x = reinterpret_cast<const float*>(address(x_));
-  float* y = y_ ? reinterpret_cast<float*>(address(*y_)) : nullptr;
-  float* to = streaming_ || !y ? w.staged : y;
+  const float* x = reinterpret_cast<const float*>(plane_address(space_, x_, plane));
+  float* y = reinterpret_cast<float*>(plane_address(space_, y_, plane));
+  float* to = streaming_ ? w.staged : y;
   AlongWinners along;
   along.cells = across.cells;
   along.taps = static_cast<int>(across.window);
@@ -91,7 +86,7 @@ void WinnerRowsJob::run(int64_t plane, const Worker& w) const {
   along.end = room < 0 ? along.begin : std::clamp(room / across.stride + 1, along.begin, outputs_);
   AcrossWinners rows;
   rows.lanes = outputs_;
-  rows.winners = reinterpret_cast<uint8_t*>(address(argmax_));
+  rows.winners = reinterpret_cast<uint8_t*>(plane_address(space_, argmax_, plane));
   rows.best = to;
   std::fill(w.rows, w.rows + ring_, int64_t{-1});
   const auto prepare = [&](int64_t r) {
@@ -121,7 +116,7 @@ void WinnerRowsJob::run(int64_t plane, const Worker& w) const {
     }
     kernels.across[extreme](rows);
     rows.winners += outputs_;
-    if (y) rows.best += outputs_;
+    rows.best += outputs_;
   }
   if (!streaming_) return;
   plan_.kernels->move->stream(to, y, static_cast<size_t>(row_outputs_ * outputs_) * sizeof(float));

@@ -14,7 +14,7 @@ namespace ndpool {
 
 class WinnerRowsJob : public Job {
  public:
-  WinnerRowsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
+  WinnerRowsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y,
                 const Bound& argmax);
 
   // Whole planes without gaps, tap numbers in bytes; rows that windows share, or padding.
@@ -30,15 +30,13 @@ class WinnerRowsJob : public Job {
     float* values;      // a ring of rows: what won along a row of cells,
     uint32_t* numbers;  // the number of its tap,
     int64_t* rows;      // and which row of cells that is
-    float* staged;      // a plane of results that go past the caches, or a row of nobody's
+    float* staged;      // a plane of results that go past the caches
   };
   void run(int64_t plane, const Worker& w) const;
 
   const Plan& plan_;
   const Space& space_;
-  const Bound& x_;
-  const Bound* y_;
-  const Bound& argmax_;
+  const Bound &x_, &y_, &argmax_;
   int64_t ring_ = 0;  // rows: a power of two
   int64_t outputs_ = 0, row_outputs_ = 0;
   bool streaming_ = false, possible_ = false;

@@ -30,6 +30,18 @@ HWY_INLINE void each_vector(D d, int64_t lanes, Body body) {
   for (; i < lanes; i += step) body(i + step <= lanes ? i : lanes - step);
 }
 
+// `count` taps from `first` on, as the tree joins them.
+template <class Op, int first, int count, class D, class T>
+HWY_INLINE hn::Vec<D> tree(D d, const T* const* tap, int64_t i) {
+  if constexpr (count == 1) {
+    return hn::LoadU(d, tap[first] + i);
+  } else {
+    constexpr int kLeft = count > 4 ? 4 : count > 2 ? 2 : 1;
+    return Op::many(tree<Op, first, kLeft>(d, tap, i),
+                    tree<Op, first + kLeft, count - kLeft>(d, tap, i));
+  }
+}
+
 // body(row of src, row of dst, place of the row in the index) for each row.
 template <class T, class Body>
 HWY_INLINE void each_row(const TapRows& t, Body body) {

@@ -15,6 +15,7 @@
 #include "kernels/ahead.h"
 #include "kernels/divide.h"
 #include "kernels/order.h"
+#include "kernels/squares.h"
 #include "kernels/streamer.h"
 #include "kernels/tap_rows.h"
 #include "kernels/turn.h"
@@ -27,18 +28,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Nodes of a tree that wait for their partner: one for each power of two, per nested axis.
 constexpr int kMaxDepth = 64;
-
-// `count` taps from `first` on, as the tree joins them.
-template <class Op, int first, int count, class D, class T>
-HWY_INLINE hn::Vec<D> tree(D d, const T* const* tap, int64_t i) {
-  if constexpr (count == 1) {
-    return hn::LoadU(d, tap[first] + i);
-  } else {
-    constexpr int kLeft = count > 4 ? 4 : count > 2 ? 2 : 1;
-    return Op::many(tree<Op, first, kLeft>(d, tap, i),
-                    tree<Op, first + kLeft, count - kLeft>(d, tap, i));
-  }
-}
 
 template <class Op, int taps, class D, class T>
 HWY_INLINE void few(D d, const T* from, const int64_t* at, int64_t lanes, T* to) {
@@ -366,41 +355,6 @@ void combine_flat(const FusedRows& f) {
     }
   }
   if (f.stream_to) streamer.finish(finished);
-}
-
-// Some rows of two neighbours each, at every second lane: there is nothing to keep between them.
-template <class Op, int taps, class T>
-void row_of_squares(const T* from, const TapRows& a, int64_t lanes, T* to) {
-  const hn::ScalableTag<T> d;
-  const T* tap[taps];
-  for (int t = 0; t < taps; ++t) tap[t] = from + a.offsets[t];
-  each_vector(d, lanes, [&](int64_t i) HWY_ATTR {
-    const auto low = tree<Op, 0, taps>(d, tap, 2 * i);
-    const auto high = tree<Op, 0, taps>(d, tap, 2 * i + static_cast<int64_t>(hn::Lanes(d)));
-#if HWY_TARGET == HWY_SCALAR
-    hn::StoreU(Op::many(low, high), d, to + i);
-#else
-    hn::StoreU(Op::many(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low)), d, to + i);
-#endif
-  });
-}
-template <class T>
-using SquaresFn = void (*)(const T* from, const TapRows& across, int64_t lanes, T* to);
-// nullptr if rows are not of that kind.
-template <class Op, class T>
-SquaresFn<T> squares_function(const TapRows& a, const TapRows& l) {
-  const bool squares = l.along == 2 && l.spacing == 2 && a.lanes == 2 * l.lanes && a.in_order &&
-                       l.lanes >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-  if (!squares) return nullptr;
-  if constexpr (sizeof(T) <= 2 || std::is_same_v<T, float>) {
-    if (a.taps == 1) return row_of_squares<Op, 1, T>;
-    if (a.taps == 2) return row_of_squares<Op, 2, T>;
-  }
-  if constexpr (std::is_same_v<T, float>) {
-    if (a.taps == 4) return row_of_squares<Op, 4, T>;
-    if (a.taps == 8) return row_of_squares<Op, 8, T>;
-  }
-  return nullptr;
 }
 
 // Rows of a band, one after another: across into one of a few rows that stay in the cache, and
