@@ -12,7 +12,11 @@ namespace {
 constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
-constexpr int64_t kSize = sizeof(float);
+
+const ColumnKernels& kernels_of(const Plan& plan) {
+  return plan.type == NDPOOL_F32 ? *plan.kernels->columns
+                                 : plan.kernels->narrow_columns->of[plan.type];
+}
 
 }  // namespace
 
@@ -22,24 +26,41 @@ bool ColumnsJob::Side::is_fit() const {
 
 ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
                        const Bound* argmax)
-    : plan_(plan), space_(space), x_(x), y_(y), argmax_(argmax), gradient_(false) {
+    : plan_(plan),
+      space_(space),
+      kernels_(kernels_of(plan)),
+      x_(x),
+      y_(y),
+      argmax_(argmax),
+      size_(x.element),
+      gradient_(false) {
   if (argmax && (plan.argmax_type != NDPOOL_U8 || plan.ties == NDPOOL_TIES_LAST)) return;
   choose();
 }
 
 ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& g, const Bound& dx)
-    : plan_(plan), space_(space), x_(g), y_(&dx), argmax_(nullptr), gradient_(true) {
+    : plan_(plan),
+      space_(space),
+      kernels_(kernels_of(plan)),
+      x_(g),
+      y_(&dx),
+      argmax_(nullptr),
+      size_(g.element),
+      gradient_(true) {
   choose();
 }
 
 void ColumnsJob::choose() {
-  if (plan_.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || plan_.type != NDPOOL_F32 ||
-      plan_.out_type != NDPOOL_F32 || plan_.has_empty_windows || space_.pooled != 2 ||
-      space_.inner != 1) {
+  const int64_t lanes = kernels_.lanes;
+  if (plan_.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || lanes == 0 || plan_.out_type != plan_.type ||
+      plan_.has_empty_windows || space_.pooled != 2 || space_.inner != 1) {
     return;
   }
-  if (plan_.op == NDPOOL_AVG && (plan_.sum_lane != Lane::f32 || plan_.counts.uniform() == 0)) {
-    return;
+  if (plan_.type != NDPOOL_F32 && (argmax_ || gradient_)) return;
+  if (plan_.op == NDPOOL_AVG) {
+    const int64_t divisor = plan_.counts.uniform();
+    if (divisor == 0 || (is_float(plan_.type) && plan_.sum_lane != Lane::f32)) return;
+    if (is_integer(plan_.type) && (divisor < 1 || divisor > ColumnKernels::kMostDivisor)) return;
   }
   for (int i = 0; i < 2; ++i) {
     const Axis& axis = plan_.axes[i];
@@ -55,28 +76,30 @@ void ColumnsJob::choose() {
   // What a window may lack: one cell before the row, or one behind it.
   const int64_t behind =
       (along_.outputs - 1) * along_.stride - along_.pad + along_.window - along_.cells;
-  if (behind > (along_.stride == 1 ? 1 : 0)) return;
-  if (along_.stride == 2 && along_.window == 2 && along_.pad > 0) return;
-  const int64_t lanes = plan_.kernels->columns->lanes;
-  if (lanes == 0 || std::min(along_.cells, along_.outputs) < lanes) return;
-  if (along_.cells > kBandBytes / kSize) return;
+  if (behind > 1 || (along_.stride == 2 && along_.window == 2 && along_.pad > 0)) return;
+  if (std::min(along_.cells, along_.outputs) < lanes) return;
+  const bool all_squares = plan_.type == NDPOOL_F32;
+  if (!all_squares && along_.stride == 1 && along_.window == 2) return;
+  const bool one_vector = along_.outputs == lanes && behind > 0;
+  if (one_vector && (along_.stride == 2 || (!all_squares && along_.pad > 0))) return;
+  if (along_.cells > kBandBytes / size_) return;
   const auto cells = [&](int i) { return (i == 0 ? down_ : along_).cells; };
   const auto outputs = [&](int i) { return (i == 0 ? down_ : along_).outputs; };
   if (!has_plain_planes(space_, x_, cells) || (y_ && !has_plain_planes(space_, *y_, outputs)) ||
       (argmax_ && !has_plain_planes(space_, *argmax_, outputs))) {
     return;
   }
-  const int64_t row = along_.outputs * kSize;
-  streaming_ = y_ && static_cast<size_t>(elements_of(space_, *y_) * kSize) >= streaming_bytes();
+  const int64_t row = along_.outputs * size_;
+  streaming_ = y_ && static_cast<size_t>(elements_of(space_, *y_) * size_) >= streaming_bytes();
   rows_ =
-      (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down_.stride * along_.cells * kSize);
+      (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
   // Columns of few rows share too little.
   if (rows_ < std::min(down_.outputs, streaming_ ? kFewStreamedRows : kFewRows)) return;
   if (streaming_) {
     rows_ = Staged::whole_lines(rows_, row);
   }
   rows_ = std::min(rows_, down_.outputs);
-  if (divided_lanes() * kSize + 2 * staged_bytes() > kMostBytes) return;
+  if (divided_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
   tasks_ = PlaneTasks(space_.outer_total() * space_.batch, down_.outputs, along_.outputs, rows_);
   possible_ = true;
 }
@@ -84,7 +107,12 @@ void ColumnsJob::choose() {
 int64_t ColumnsJob::divided_lanes() const {
   return gradient_ ? (rows_ + down_.window - 1) * along_.cells : 0;
 }
-int64_t ColumnsJob::staged_bytes() const { return streaming_ ? rows_ * along_.outputs * kSize : 0; }
+int64_t ColumnsJob::staged_bytes() const { return streaming_ ? rows_ * along_.outputs * size_ : 0; }
+
+Lane ColumnsJob::lane() const {
+  if (is_float(plan_.type)) return Lane::f32;
+  return size_ == 1 ? Lane::i16 : Lane::i32;
+}
 
 std::string ColumnsJob::describe() const {
   std::string text =
@@ -106,8 +134,8 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
 
 void ColumnsJob::band(int64_t plane, Range rows, float* divided, Staged* staged) const {
   const char* x = plane_address(space_, x_, plane);
-  char* y = y_ ? plane_address(space_, *y_, plane) + rows.begin * along_.outputs * kSize : nullptr;
-  const int64_t row_bytes = along_.cells * kSize;
+  char* y = y_ ? plane_address(space_, *y_, plane) + rows.begin * along_.outputs * size_ : nullptr;
+  const int64_t row_bytes = along_.cells * size_;
   ColumnRows c;
   c.taps = static_cast<int>(along_.window);
   c.spacing = along_.stride;
@@ -130,25 +158,25 @@ void ColumnsJob::band(int64_t plane, Range rows, float* divided, Staged* staged)
   if (gradient_) {
     const Range needed{std::max<int64_t>(c.first, 0), std::min(end, down_.cells)};
     const int64_t lanes = std::max<int64_t>(0, needed.size()) * along_.cells;
-    std::memcpy(divided, x + needed.begin * row_bytes, static_cast<size_t>(lanes * kSize));
+    std::memcpy(divided, x + needed.begin * row_bytes, static_cast<size_t>(lanes * size_));
     plan_.kernels->combine->scale[static_cast<int>(Lane::f32)](lanes, divided, c.divisor);
     c.src = divided;
     c.first -= needed.begin;
     c.cell_rows = needed.size();
     c.divisor = 1;
   }
-  const ColumnKernels& kernels = *plan_.kernels->columns;
   if (plan_.op == NDPOOL_AVG) {
-    kernels.average(c);
+    kernels_.average(c);
   } else {
     const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
-    const auto& kinds = (argmax_ ? kernels.winners : kernels.extremes)[extreme];
-    if (!kinds.numbers(c)) {
-      c.finished = {};
+    const auto& kinds = (argmax_ ? kernels_.winners : kernels_.extremes)[extreme];
+    const bool tried = kinds.numbers != nullptr;
+    if (!tried || !kinds.numbers(c)) {
+      if (tried) c.finished = {};
       kinds.anything(c);
     }
   }
-  staged->finish(y, rows.size() * along_.outputs * kSize);
+  staged->finish(y, rows.size() * along_.outputs * size_);
 }
 
 }  // namespace ndpool

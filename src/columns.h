@@ -1,5 +1,6 @@
-// Max and min, with their argmax if asked for, and averages of f32 over small squares: vectors of
-// outputs go down the rows, and what the next window shares with one stays in registers.
+// Max, min and averages over small squares (f32, halves, integers of one and two bytes), of f32
+// also with their argmax: vectors of outputs go down the rows, and what the next window shares with
+// one stays in registers.
 #ifndef NDPOOL_SRC_COLUMNS_H_
 #define NDPOOL_SRC_COLUMNS_H_
 
@@ -27,6 +28,7 @@ class ColumnsJob : public Job {
   bool possible() const { return possible_; }
   const PlaneTasks& tasks() const { return tasks_; }
   std::string describe() const;
+  Lane lane() const;  // in which it computes
 
   void work(Arena* arena, TaskQueue* queue) const override;
 
@@ -44,8 +46,10 @@ class ColumnsJob : public Job {
 
   const Plan& plan_;
   const Space& space_;
+  const ColumnKernels& kernels_;
   const Bound& x_;
   const Bound *y_, *argmax_;
+  int64_t size_;  // bytes of an element
   bool gradient_;
   Side down_{}, along_{};
   int64_t rows_ = 0;  // of outputs in a band

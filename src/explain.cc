@@ -58,8 +58,9 @@ void explain_axis(const Plan& plan, int i, std::string* text) {
   }
 }
 
-// The algorithm that a forward call of arrays in row-major order takes.
-std::string describe_forward(const Plan& plan) {
+// The algorithm that a forward call of arrays in row-major order takes, and the lanes if they are
+// not those given.
+std::string describe_forward(const Plan& plan, Lane* lane) {
   if (plan.direct) return "direct: window by window, because there are few";
   const std::string rows =
       "rows: across each pooled axis in turn, then along the last, two by two (bands are for equal "
@@ -75,7 +76,10 @@ std::string describe_forward(const Plan& plan) {
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 1, &space, bound);
   const ColumnsJob columns(plan, space, bound[0], &bound[1], nullptr);
-  if (columns.possible()) return columns.describe();
+  if (columns.possible()) {
+    *lane = columns.lane();
+    return columns.describe();
+  }
   const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
   if (planes.possible() && !plan.has_empty_windows) return planes.describe();
   if (plan.op == NDPOOL_AVG) {
@@ -105,8 +109,8 @@ std::string explain(const Plan& plan) {
   constexpr const char* kLaneNames[kLanes] = {"i8",  "u8",  "i16", "u16", "i32", "u32",
                                               "i64", "u64", "f32", "f64", "i128"};
   if (extreme || plan.op == NDPOOL_AVG) {
-    const Lane lane = extreme ? native_lane(plan.type) : plan.sum_lane;
-    text += "  " + describe_forward(plan) + "\n";
+    Lane lane = extreme ? native_lane(plan.type) : plan.sum_lane;
+    text += "  " + describe_forward(plan, &lane) + "\n";
     add(&text, "  in %s lanes\n", kLaneNames[static_cast<int>(lane)]);
   } else if (plan.sums) {
     text +=

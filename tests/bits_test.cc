@@ -62,7 +62,9 @@ const std::vector<std::string>& squares() {
       "2x61x150 w2x2 s2",       "2x55x84 w3x3 s2 p1:0", "3x140x9 w3x3 s1 p2:1x1",
       "3x30x8 w3x3 s1 p1",      "3x31x18 w3x3 s1",      "5x30x16 w3x3 s2 p1:1x1:0",
       "2x41x25 w2x2 s1 p0:1x1", "3x20x7 w2x2 s1 p1",    "3x20x8 w2x2 s1",
-      "2x20x15 w2x2 s1 p1"};
+      "2x20x15 w2x2 s1 p1",     "2x40x111 w3x3 s2 p1",  "2x41x115 w2x2 s2 ceil",
+      "3x33x35 w3x3 s2 p0:1",   "2x30x17 w3x3 s2 p1",   "2x30x16 w3x3 s1 p1",
+      "3x12x32 w3x3 s1 p1:0",   "2x20x33 w3x3 s2 p1",   "2x20x31 w3x3 s2 p1"};
   return lines;
 }
 
@@ -225,6 +227,14 @@ TEST(Bits, SmallSquaresAreTheSameOnEveryTargetLayoutAndThreadCount) {
   run("max", {"f32"}, {"ties=first"}, 1, squares());
   run("min", {"f64", "f32"}, {"ties=last"}, 1, squares());
   run("avg", {"f32"}, {"", "divisor=7"}, 1, squares());
+}
+
+TEST(Bits, SmallSquaresOfNarrowTypesAreTheSameOnEveryTargetLayoutAndThreadCount) {
+  for (const char* type : {"f16", "bf16", "i8", "u8", "i16", "u16"}) {
+    run("max", {type}, {"ties=first"}, 1, squares());
+    run("min", {type}, {"ties=last"}, 1, squares());
+    run("avg", {type}, {"", "divisor=7", "divisor=-2", "divisor=1"}, 1, squares());
+  }
 }
 
 TEST(Bits, AveragesOfFloatsAreTheSameOnEveryTargetLayoutAndThreadCount) {

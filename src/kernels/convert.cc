@@ -12,6 +12,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
+#include "kernels/halves.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -140,54 +141,8 @@ void load_key(const Strided& s, const char* src, void* dst) {
     });
   }
 }
-#undef NDPOOL_VECTOR_HALVES
-#if HWY_NATIVE_FMA && (HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2))
-#define NDPOOL_VECTOR_HALVES 1
-#else
-#define NDPOOL_VECTOR_HALVES 0
-#endif
 
 #if NDPOOL_VECTOR_HALVES
-// Floats rounded to nearest even halves, as bits.
-template <class T, class D>
-HWY_INLINE auto half_bits(D, hwy::HWY_NAMESPACE::Vec<D> v) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  const hn::Rebind<uint16_t, D> d16;
-  if constexpr (std::is_same_v<T, Float16>) {
-    return hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
-  } else {
-    const hn::RebindToUnsigned<D> du;
-    const hn::RebindToSigned<D> di;
-    const auto bits = hn::BitCast(du, v);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu)));
-    const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
-    const auto chosen = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
-    return hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(chosen)));
-  }
-}
-
-// sum/divisor, rounded so that a further rounding to a half is the only one: where the quotient is
-// not exact and its last bit is 0, the neighbour on the side of the true value has a 1 there.
-template <class D>
-HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> odd_quotient_of(D d, hwy::HWY_NAMESPACE::Vec<D> sum,
-                                                      hwy::HWY_NAMESPACE::Vec<D> divisor) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  const hn::RebindToSigned<D> di;
-  const auto quotient = hn::Div(sum, divisor);
-  const auto rest = hn::NegMulAdd(quotient, divisor, sum);
-  const auto bits = hn::BitCast(di, quotient);
-  const auto one = hn::Set(di, 1);
-  // Away from zero if the rest points where the quotient does.
-  const auto outward = hn::Eq(
-      hn::ShiftRight<31>(hn::BitCast(di, hn::Xor(hn::Xor(rest, divisor), quotient))), hn::Zero(di));
-  const auto moved = hn::IfThenElse(outward, hn::Add(bits, one), hn::Sub(bits, one));
-  const auto inexact = hn::And(hn::Ne(rest, hn::Zero(d)), hn::Eq(rest, rest));
-  const auto even = hn::Eq(hn::And(bits, one), hn::Zero(di));
-  const auto take = hn::And(hn::RebindMask(di, inexact), even);
-  return hn::BitCast(d, hn::IfThenElse(take, moved, bits));
-}
-
 // Averages of halves from f32 sums, straight into an array whose rows lie side by side. False where
 // that cannot be, or where a quotient is so small or large that its remainder may not be exact:
 // what was written then is not right.
@@ -204,11 +159,7 @@ bool average_halves(const Strided& s, const float* sums, const float* divisors, 
     for (int64_t begin = 0; begin < n; begin += step) {
       const int64_t i = begin + step <= n ? begin : n - step;
       const auto q = odd_quotient_of(d, hn::LoadU(d, sums + r * n + i), hn::LoadU(d, divisors + i));
-      const auto size = hn::Abs(q);
-      const auto inside =
-          hn::And(hn::Gt(size, hn::Set(d, 1e-30f)), hn::Lt(size, hn::Set(d, 1e38f)));
-      const auto special = hn::Or(hn::Eq(size, hn::Zero(d)), hn::Not(hn::Lt(size, hn::Inf(d))));
-      fine = hn::And(fine, hn::Or(inside, special));
+      fine = hn::And(fine, has_exact_rest(d, q));
       uint16_t block[HWY_MAX_BYTES / 4];
       hn::StoreU(half_bits<T>(d, q), d16, block);
       std::memcpy(dst + r * s.row_stride + 2 * i, block, static_cast<size_t>(2 * step));

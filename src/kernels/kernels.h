@@ -259,7 +259,8 @@ struct CollectKernels {  // f32, f64
 };
 
 // Some rows of outputs of windows of 2x2 or 3x3 taps, 1 or 2 cells apart: column by column of
-// vectors, downwards. Padding has at most one cell before a row, and with spacing 1 one behind it.
+// vectors, downwards. Of the windows of a row, the first may lack a cell, and the last; with
+// spacing 2 they lie in different vectors.
 struct ColumnRows {
   int taps = 2;
   int64_t spacing = 1;
@@ -277,13 +278,18 @@ struct ColumnRows {
 // False, if there may be NaN among the cells, and it is of the kind that must not meet one.
 using ColumnsFn = bool (*)(const ColumnRows& rows);
 
-struct ColumnKernels {  // f32; on targets of one lane there are none
+struct ColumnKernels {  // f32
   struct Kinds {
     ColumnsFn numbers = nullptr, anything = nullptr;
   };
-  int64_t lanes = 0;
+  int64_t lanes = 0;                  // 0: the target has none of these
   Kinds extremes[2]{}, winners[2]{};  // by Extreme
-  ColumnsFn average = nullptr;
+  ColumnsFn average = nullptr;        // of integers: by 1 to kMostDivisor
+  static constexpr int64_t kMostDivisor = 16;
+};
+struct NarrowColumnKernels {
+  ColumnKernels
+      of[kTypes]{};  // types of one or two bytes; no winners, no `numbers`, not all squares
 };
 
 // Each of some groups of `inner` elements, divided, to `times` places side by side; no more than
@@ -356,6 +362,7 @@ struct Kernels {
   const WinnerTapKernels* winner_taps;
   const CollectKernels* collect;
   const ColumnKernels* columns;
+  const NarrowColumnKernels* narrow_columns;
   const MoveKernels* move;
   const RealKernels* real;
   const WinnerKernels<float>* winners32;

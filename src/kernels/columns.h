@@ -1,0 +1,410 @@
+// Small windows, column by column of vectors: see ColumnRows. `Cells` says how cells of a type are
+// lanes:
+//   T, D            the type, and the lanes that it is computed in
+//   load(at)        neighbouring cells, as many as there are lanes
+//   even(at), odd(at)   the first, and the second, of as many pairs of neighbours
+//   moved_up(v), moved_down(v)   lanes where their neighbours were; any in the lane that is left
+//   store(v, to)    lanes that are cells
+//   kAllSquares     false: no squares of 2x2 taps with spacing 1, and no row of one vector that
+//                   lacks a cell at both ends; code that few would use is code all the same
+//   Quotient(divisor).store(sum, to)
+// Included once per SIMD target.
+#if defined(NDPOOL_SRC_KERNELS_COLUMNS_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NDPOOL_SRC_KERNELS_COLUMNS_H_
+#undef NDPOOL_SRC_KERNELS_COLUMNS_H_
+#else
+#define NDPOOL_SRC_KERNELS_COLUMNS_H_
+#endif
+
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "kernels/ahead.h"
+#include "kernels/kernels.h"
+#include "kernels/order.h"
+#include "kernels/streamer.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET != HWY_SCALAR
+
+// Lanes of up to two blocks, where their neighbours were.
+template <class D>
+HWY_INLINE hn::Vec<D> blocks_moved_up(D d, hn::Vec<D> v) {
+  constexpr size_t kSize = sizeof(hn::TFromD<D>);
+  static_assert(hn::MaxLanes(D()) * kSize <= 32);
+  if constexpr (hn::MaxLanes(D()) * kSize == 32) {
+    return hn::CombineShiftRightBytes<16 - kSize>(d, v, hn::ConcatLowerLower(d, v, v));
+  } else {
+    return hn::CombineShiftRightBytes<16 - kSize>(d, v, v);
+  }
+}
+template <class D>
+HWY_INLINE hn::Vec<D> blocks_moved_down(D d, hn::Vec<D> v) {
+  constexpr size_t kSize = sizeof(hn::TFromD<D>);
+  static_assert(hn::MaxLanes(D()) * kSize <= 32);
+  if constexpr (hn::MaxLanes(D()) * kSize == 32) {
+    return hn::CombineShiftRightBytes<kSize>(d, hn::ConcatUpperUpper(d, v, v), v);
+  } else {
+    return hn::CombineShiftRightBytes<kSize>(d, v, v);
+  }
+}
+
+// The extremum of numbers: one instruction instead of three.
+template <class E>
+struct OfNumbers {
+  template <class V>
+  static HWY_INLINE V many(V a, V b) {
+    return E::extreme(a, b);
+  }
+  template <class V>
+  static HWY_INLINE auto replaces(V b, V a) {
+    return E::beyond(b, a);
+  }
+};
+// That of anything; NaN stays.
+template <class E>
+struct OfAnything : Extremum<E> {
+  template <class V>
+  static HWY_INLINE auto replaces(V b, V a) {
+    return hn::AndNot(E::at_least(a, b), hn::Eq(a, a));
+  }
+};
+
+template <class Op>
+constexpr bool kSums = std::is_same_v<Op, Sum>;
+template <class Op>
+constexpr bool kNumbers = false;
+template <class E>
+constexpr bool kNumbers<OfNumbers<E>> = true;
+
+// The column of outputs from `o` on. Its first window begins before the row of cells (`left`), its
+// last ends behind it (`right`); what lies beside a row is never read.
+template <class Cells, class Op, int taps, int spacing, bool padded, bool left, bool right>
+class Column {
+ public:
+  using T = typename Cells::T;
+  using D = typename Cells::D;
+  using V = hn::Vec<D>;
+  static constexpr int kKept = taps - spacing;  // rows of cells that the next window has, too
+
+  HWY_INLINE Column(const ColumnRows& c, int64_t o)
+      : src_(static_cast<const T*>(c.src) + o * spacing - c.pad),
+        cells_(c.cells),
+        cell_rows_(c.cell_rows) {
+    const D d;
+    for (int t = 0; t < taps; ++t) seen_[t] = hn::Zero(d);
+    if constexpr (left) first_ = hn::FirstN(d, 1);
+    if constexpr (right) last_ = hn::Not(hn::FirstN(d, hn::Lanes(d) - 1));
+  }
+
+  // What the taps of the windows are in a row of cells; `inside`: it exists.
+  template <bool inside>
+  HWY_INLINE void read(int64_t row, V* tap) {
+    const D d;
+    if constexpr (!inside) {
+      if (row < 0 || row >= cell_rows_) {
+        if constexpr (kSums<Op>) {
+          for (int t = 0; t < taps; ++t) tap[t] = hn::Zero(d);
+          return;
+        }
+        row = row < 0 ? 0 : cell_rows_ - 1;  // a cell of the window once more changes nothing
+      }
+    }
+    const T* at = src_ + row * cells_;
+    if constexpr (spacing == 1) {
+      load_neighbours(at, tap);
+    } else {
+      load_pairs(at, tap);
+    }
+    if constexpr (left) tap[0] = present(tap[0], first_, tap[1]);
+    if constexpr (right) tap[taps - 1] = present(tap[taps - 1], last_, tap[taps - 2]);
+    if constexpr (kNumbers<Op>) {
+      // NaN stays in a sum. (So does one that +inf and -inf make, which costs a second look.)
+      // Some taps are others of the neighbours.
+      for (int t = 0; t < taps; ++t) {
+        if (taps == 3 && (spacing == 1 ? t == 1 : padded && t == 0)) continue;
+        seen_[t] = hn::Add(seen_[t], tap[t]);
+      }
+    }
+  }
+
+  bool seen_nan() const {
+    if constexpr (!kNumbers<Op>) {
+      return false;
+    } else {
+      V all = seen_[0];
+      for (int t = 1; t < taps; ++t) all = hn::Add(all, seen_[t]);
+      return !hn::AllFalse(D(), hn::IsNaN(all));
+    }
+  }
+
+ private:
+  // `v`, and in lanes that are absent the neighbour, or 0.
+  static HWY_INLINE V present(V v, hn::Mask<D> absent, V neighbour) {
+    if constexpr (kSums<Op>) {
+      return hn::IfThenZeroElse(absent, v);
+    } else {
+      return hn::IfThenElse(absent, neighbour, v);
+    }
+  }
+
+  HWY_INLINE void load_neighbours(const T* at, V* tap) const {
+    for (int t = left ? 1 : 0; t < (right ? taps - 1 : taps); ++t) tap[t] = Cells::load(at + t);
+    if constexpr (left) tap[0] = Cells::moved_up(tap[1]);
+    if constexpr (right) tap[taps - 1] = Cells::moved_down(tap[taps - 2]);
+  }
+
+  // Two cells of each window lie side by side, and the third between two such pairs.
+  HWY_INLINE void load_pairs(const T* at, V* tap) const {
+    if constexpr (taps == 2) {
+      if constexpr (right) {
+        tap[0] = Cells::odd(at - 1);
+        tap[1] = Cells::moved_down(Cells::even(at - 1));
+      } else {
+        tap[0] = Cells::even(at);
+        tap[1] = Cells::odd(at);
+      }
+    } else if constexpr (padded) {
+      if constexpr (right) {
+        tap[0] = Cells::even(at);
+        tap[1] = Cells::odd(at);
+        tap[2] = Cells::moved_down(tap[0]);
+      } else {
+        tap[1] = Cells::even(at + 1);
+        tap[2] = Cells::odd(at + 1);
+        tap[0] = left ? Cells::moved_up(tap[2]) : Cells::even(at);
+      }
+    } else {
+      tap[0] = Cells::even(at);
+      tap[1] = Cells::odd(at);
+      tap[2] = right ? Cells::moved_down(tap[0]) : Cells::odd(at + 1);
+    }
+  }
+
+  const T* src_;
+  int64_t cells_, cell_rows_;
+  V seen_[taps];
+  hn::Mask<D> first_, last_;
+};
+
+template <class Op, int taps, class V>
+HWY_INLINE V fold(const V* v) {
+  const V two = Op::many(v[0], v[1]);
+  if constexpr (taps == 2) return two;
+  return Op::many(two, v[2]);
+}
+
+// What is kept of a row of cells, and what becomes of `taps` such rows. Max and min go along each
+// row first, sums down first. (Rows have constructors, because those that compilers make are not
+// made for the SIMD target.)
+template <class Cells, class Op, int taps>
+class Extremes {
+ public:
+  using T = typename Cells::T;
+  using D = typename Cells::D;
+  using V = hn::Vec<D>;
+  struct Row {
+    HWY_INLINE Row() : best(hn::Zero(D())) {}
+    HWY_INLINE explicit Row(V v) : best(v) {}
+    V best;
+  };
+  HWY_INLINE Extremes(const ColumnRows& c, int64_t o, bool)
+      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs) {}
+  HWY_INLINE Row along(const V* tap) const { return Row(fold<Op, taps>(tap)); }
+  HWY_INLINE void down(const Row* rows, bool) {
+    V best[taps];
+    for (int j = 0; j < taps; ++j) best[j] = rows[j].best;
+    Cells::store(fold<Op, taps>(best), to_);
+    to_ += outputs_;
+  }
+
+ private:
+  T* to_;
+  int64_t outputs_;
+};
+
+template <class Cells, class Op, int taps>
+class Averages {
+ public:
+  using T = typename Cells::T;
+  using D = typename Cells::D;
+  using V = hn::Vec<D>;
+  struct Row {
+    HWY_INLINE Row() : first(hn::Zero(D())), second(first), third(first) {}
+    HWY_INLINE Row(V a, V b, V c) : first(a), second(b), third(c) {}
+    V first, second, third;
+  };
+  HWY_INLINE Averages(const ColumnRows& c, int64_t o, bool)
+      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs), quotient_(c.divisor) {}
+  HWY_INLINE Row along(const V* tap) const { return {tap[0], tap[1], tap[taps - 1]}; }
+  HWY_INLINE void down(const Row* rows, bool) {
+    const auto sum_of = [rows](V Row::* tap) HWY_ATTR {
+      const V two = Op::many(rows[0].*tap, rows[1].*tap);
+      return taps == 3 ? Op::many(two, rows[taps - 1].*tap) : two;
+    };
+    V all = Op::many(sum_of(&Row::first), sum_of(&Row::second));
+    if constexpr (taps == 3) all = Op::many(all, sum_of(&Row::third));
+    quotient_.store(all, to_);
+    to_ += outputs_;
+  }
+
+ private:
+  T* to_;
+  int64_t outputs_;
+  typename Cells::Quotient quotient_;
+};
+
+// The first winner, and its number. The neighbours that stand for absent cells never replace what
+// comes before them; where they come first, they have their own number.
+template <class Cells, class Op, int taps>
+class Winners {
+ public:
+  using T = typename Cells::T;
+  using D = typename Cells::D;
+  using V = hn::Vec<D>;
+  using DU = hn::RebindToUnsigned<D>;
+  using N = hn::Vec<DU>;
+  struct Row {
+    HWY_INLINE Row() : best(hn::Zero(D())), number(hn::Zero(DU())) {}
+    HWY_INLINE Row(V v, N n) : best(v), number(n) {}
+    V best;
+    N number;
+  };
+  HWY_INLINE Winners(const ColumnRows& c, int64_t o, bool left)
+      : to_(c.dst ? static_cast<T*>(c.dst) + o : nullptr),
+        winners_(c.winners + o),
+        outputs_(c.outputs),
+        one_(hn::Set(DU(), 1U)),
+        two_(hn::Set(DU(), 2U)),
+        row_(hn::Set(DU(), static_cast<uint32_t>(taps))) {
+    const DU du;
+    const auto lane0 = hn::Eq(hn::Iota(du, 0), hn::Zero(du));
+    first_ = left ? hn::IfThenElseZero(lane0, one_) : hn::Zero(du);
+  }
+  HWY_INLINE Row along(const V* tap) const {
+    Row row(tap[0], first_);
+    contend(tap[1], one_, &row);
+    if constexpr (taps == 3) contend(tap[2], two_, &row);
+    return row;
+  }
+  HWY_INLINE void down(const Row* rows, bool first_absent) {
+    Row row = rows[0];
+    if (first_absent) row.number = hn::Add(row.number, row_);
+    contend(rows[1].best, hn::Add(rows[1].number, row_), &row);
+    if constexpr (taps == 3) {
+      contend(rows[2].best, hn::Add(rows[2].number, hn::Add(row_, row_)), &row);
+    }
+    if (to_) {
+      Cells::store(row.best, to_);
+      to_ += outputs_;
+    }
+    const hn::RebindToSigned<D> di;
+    const hn::Rebind<uint8_t, D> bytes;
+    hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(di, row.number)), bytes, winners_);
+    winners_ += outputs_;
+  }
+
+ private:
+  HWY_INLINE void contend(V v, N number, Row* row) const {
+    const auto take = Op::replaces(v, row->best);
+    row->number = hn::IfThenElse(hn::RebindMask(DU(), take), number, row->number);
+    row->best = kNumbers<Op> ? Op::many(v, row->best) : hn::IfThenElse(take, v, row->best);
+  }
+
+  T* to_;
+  uint8_t* winners_;
+  int64_t outputs_;
+  N first_, one_, two_, row_;
+};
+
+template <template <class, class, int> class Pool, class Cells, class Op, int taps, int spacing,
+          bool padded, bool left, bool right>
+HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* meanwhile) {
+  using Read = Column<Cells, Op, taps, spacing, padded, left, right>;
+  constexpr int kKept = Read::kKept;
+  const size_t bytes = hn::Lanes(typename Cells::D()) * sizeof(typename Cells::T);
+  Read cells(c, o);
+  Pool<Cells, Op, taps> pool(c, o, left);
+  typename Pool<Cells, Op, taps>::Row kept[taps];
+  int64_t row = c.first;  // of cells
+  const auto step = [&](auto inside) HWY_ATTR {
+    typename Read::V tap[taps];
+    for (int j = kKept; j < taps; ++j) {
+      cells.template read<inside()>(row + j, tap);
+      kept[j] = pool.along(tap);
+    }
+    pool.down(kept, !inside() && row < 0);
+    row += spacing;
+    for (int j = 0; j < kKept; ++j) kept[j] = kept[j + spacing];
+  };
+  for (int j = 0; j < kKept; ++j) {
+    typename Read::V tap[taps];
+    cells.template read<false>(row + j, tap);
+    kept[j] = pool.along(tap);
+  }
+  int64_t left_over = c.rows;
+  for (; left_over > 0 && row < 0; --left_over) step(std::false_type());
+  for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
+    fetch->advance(bytes * spacing * spacing);
+    step(std::true_type());
+    meanwhile->send(bytes);
+  }
+  for (; left_over > 0; --left_over) step(std::false_type());
+  return !cells.seen_nan();
+}
+
+template <template <class, class, int> class Pool, class Cells, class Op, int taps, int spacing,
+          bool padded>
+bool rows(const ColumnRows& c) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
+  const bool before = c.pad > 0;
+  const bool behind = (c.outputs - 1) * spacing - c.pad + taps > c.cells;
+  Fetch fetch(c.next);
+  Meanwhile meanwhile(c.finished);
+  bool fine = true;
+  for (int64_t i = 0; i < c.outputs && fine; i += lanes) {
+    const int64_t o = i + lanes <= c.outputs ? i : c.outputs - lanes;
+    const bool left = before && o == 0, right = behind && o + lanes == c.outputs;
+    if constexpr (spacing == 1 && Cells::kAllSquares) {
+      if (left && right) {
+        fine = column<Pool, Cells, Op, taps, spacing, padded, true, true>(c, o, &fetch, &meanwhile);
+        continue;
+      }
+    }
+    if constexpr (spacing == 1 || padded) {
+      if (left) {
+        fine =
+            column<Pool, Cells, Op, taps, spacing, padded, true, false>(c, o, &fetch, &meanwhile);
+        continue;
+      }
+    }
+    if (right) {
+      fine = column<Pool, Cells, Op, taps, spacing, padded, false, true>(c, o, &fetch, &meanwhile);
+    } else {
+      fine = column<Pool, Cells, Op, taps, spacing, padded, false, false>(c, o, &fetch, &meanwhile);
+    }
+  }
+  meanwhile.finish();
+  return fine;
+}
+
+template <template <class, class, int> class Pool, class Cells, class Op>
+bool columns(const ColumnRows& c) {
+  if (c.taps == 2 && c.spacing == 2) return rows<Pool, Cells, Op, 2, 2, false>(c);
+  if constexpr (Cells::kAllSquares) {
+    if (c.taps == 2) return rows<Pool, Cells, Op, 2, 1, false>(c);
+  }
+  if (c.spacing == 1) return rows<Pool, Cells, Op, 3, 1, false>(c);
+  return c.pad == 0 ? rows<Pool, Cells, Op, 3, 2, false>(c) : rows<Pool, Cells, Op, 3, 2, true>(c);
+}
+
+#endif
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // NDPOOL_SRC_KERNELS_COLUMNS_H_

@@ -1,0 +1,260 @@
+// Small windows of halves, and of integers of one and two bytes, column by column: in lanes twice
+// as wide, so that two neighbours are the halves of a lane.
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/narrow_columns.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/columns.h"
+#include "kernels/divide.h"
+#include "kernels/halves.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+namespace {
+
+#if NDPOOL_VECTOR_HALVES
+
+// What all have: lanes of L.
+template <class Type, class L>
+struct Narrow {
+  static constexpr bool kAllSquares = false;
+  using T = Type;
+  using D = hn::CappedTag<L, 32 / sizeof(L)>;
+  using V = hn::Vec<D>;
+  static HWY_INLINE V moved_up(V v) { return blocks_moved_up(D(), v); }
+  static HWY_INLINE V moved_down(V v) { return blocks_moved_down(D(), v); }
+  // Pairs of neighbours.
+  static HWY_INLINE V pairs(const T* at) {
+    const D d;
+    return hn::BitCast(
+        d, hn::LoadU(hn::Repartition<uint8_t, D>(), reinterpret_cast<const uint8_t*>(at)));
+  }
+};
+
+// Lanes of as many bits as two cells.
+template <class T>
+using Wider = std::conditional_t<sizeof(T) == 1, int16_t, int32_t>;
+
+// sum/divisor to nearest, halves away from zero; T saturates.
+template <class T>
+class WholeQuotient {
+ public:
+  using D = typename Narrow<T, Wider<T>>::D;
+  using V = hn::Vec<D>;
+  HWY_INLINE explicit WholeQuotient(int64_t divisor)
+      : divisor_(static_cast<uint16_t>(divisor)),
+        factor_(static_cast<uint16_t>((0x10000 + 2 * divisor - 1) / (2 * divisor))),
+        reciprocal_(1.0f / static_cast<float>(divisor)),
+        half_(0.5f + 0.25f / static_cast<float>(divisor)) {}
+
+  HWY_INLINE void store(V sum, T* to) const {
+    const D d;
+    V size = sum;
+    if constexpr (std::is_signed_v<T>) size = hn::Abs(sum);
+    V quotient = rounded(size);
+    if constexpr (std::is_signed_v<T>) {
+      const V sign = hn::ShiftRight<8 * sizeof(Wider<T>) - 1>(sum);
+      quotient = hn::Sub(hn::Xor(quotient, sign), sign);
+    }
+    const hn::Rebind<T, D> narrow;
+    hn::StoreU(hn::DemoteTo(narrow, quotient), narrow, to);
+  }
+
+ private:
+  HWY_INLINE V rounded(V size) const {
+    const D d;
+    if constexpr (sizeof(T) == 1) {
+      // floor((2*size + divisor) / (2*divisor)): the factor exceeds 2^16/(2*divisor) so little that
+      // dividends below 2^16 divided by that excess do not notice.
+      const hn::RebindToUnsigned<D> du;
+      const auto unsigned_size = hn::BitCast(du, size);
+      const auto dividend = hn::Add(hn::Add(unsigned_size, unsigned_size), hn::Set(du, divisor_));
+      return hn::BitCast(d, hn::MulHigh(dividend, hn::Set(du, factor_)));
+    } else {
+      // The quotient is a half or a multiple of 1/divisor away from it; a quarter of that lies
+      // between what is added and a half, and is far more than f32 can err by.
+      const hn::RebindToFloat<D> df;
+      const auto product = hn::Mul(hn::ConvertTo(df, size), hn::Set(df, reciprocal_));
+      return hn::ConvertTo(d, hn::Add(product, hn::Set(df, half_)));
+    }
+  }
+
+  uint16_t divisor_, factor_;
+  float reciprocal_, half_;
+};
+
+template <class T>
+struct Integers : Narrow<T, Wider<T>> {
+  using Base = Narrow<T, Wider<T>>;
+  using typename Base::D;
+  using typename Base::V;
+  using Quotient = WholeQuotient<T>;
+  static constexpr int kBits = 8 * sizeof(T);
+  static HWY_INLINE V load(const T* at) {
+    const D d;
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), at));
+  }
+  static HWY_INLINE V even(const T* at) {
+    if constexpr (std::is_signed_v<T>) {
+      return hn::ShiftRight<kBits>(hn::ShiftLeft<kBits>(Base::pairs(at)));
+    } else {
+      return hn::And(Base::pairs(at), hn::Set(D(), (Wider<T>{1} << kBits) - 1));
+    }
+  }
+  static HWY_INLINE V odd(const T* at) {
+    if constexpr (std::is_signed_v<T>) {
+      return hn::ShiftRight<kBits>(Base::pairs(at));
+    } else {
+      const hn::RebindToUnsigned<D> du;
+      return hn::BitCast(D(), hn::ShiftRight<kBits>(hn::BitCast(du, Base::pairs(at))));
+    }
+  }
+  static HWY_INLINE void store(V v, T* to) {
+    const hn::Rebind<T, D> narrow;
+    hn::StoreU(hn::DemoteTo(narrow, v), narrow, to);
+  }
+};
+
+// Halves of either kind as floats, rounded once.
+template <class Half>
+class HalfQuotient {
+ public:
+  using D = typename Narrow<uint16_t, float>::D;
+  using V = hn::Vec<D>;
+  HWY_INLINE explicit HalfQuotient(int64_t divisor) : divide_(divisor) {}
+
+  HWY_INLINE void store(V sum, uint16_t* to) const {
+    const D d;
+    const V quotient = divide_.exact ? hn::Mul(sum, hn::Set(d, divide_.factor))
+                                     : hn::Div(sum, hn::Set(d, divide_.divisor));
+    hn::StoreU(half_bits<Half>(d, quotient), hn::Rebind<uint16_t, D>(), to);
+    if (HWY_UNLIKELY(!hn::AllFalse(d, is_rounded_twice(sum, quotient)))) store_each(sum, to);
+  }
+
+ private:
+  // Whether it may be: the float nearest to a quotient lies between two halves, and the quotient
+  // does not; or it is so small that nothing can be said.
+  HWY_INLINE hn::Mask<D> is_rounded_twice(V sum, V quotient) const {
+    const D d;
+    const hn::RebindToUnsigned<D> du;
+    constexpr bool kFloat16 = std::is_same_v<Half, Float16>;
+    const auto none = hn::Zero(d);
+    auto twice = hn::Ne(none, none);
+    if (!divide_.exact) {
+      const auto rest = hn::NegMulAdd(quotient, hn::Set(d, divide_.divisor), sum);
+      const auto lost = hn::Set(du, kFloat16 ? 0xFFFu : 0x7FFFu);
+      const auto between = hn::Eq(hn::And(hn::BitCast(du, quotient), lost), hn::Zero(du));
+      twice = hn::And(hn::Ne(rest, none), hn::RebindMask(d, between));
+    }
+    if constexpr (!kFloat16) {
+      const auto small = hn::Lt(hn::Abs(quotient), hn::Set(d, 1e-30f));
+      twice = hn::Or(twice, hn::And(small, hn::Ne(sum, none)));
+    }
+    return twice;
+  }
+
+  HWY_NOINLINE void store_each(V sum, uint16_t* to) const {
+    const D d;
+    HWY_ALIGN float sums[hn::MaxLanes(D())];
+    hn::Store(sum, d, sums);
+    for (size_t i = 0; i < hn::Lanes(d); ++i) {
+      to[i] = RoundTo<Half>::from(static_cast<double>(sums[i]) / divide_.divisor).bits;
+    }
+  }
+
+  Divide<float> divide_;
+};
+
+struct Float16s : Narrow<uint16_t, float> {
+  using Quotient = HalfQuotient<Float16>;
+  static HWY_INLINE V load(const T* at) {
+    const D d;
+    const hn::Rebind<hwy::float16_t, D> narrow;
+    return hn::PromoteTo(d, hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(at)));
+  }
+  static HWY_INLINE V even(const T* at) {
+    const D d;
+    return hn::ConcatEven(d, load(at + hn::Lanes(d)), load(at));
+  }
+  static HWY_INLINE V odd(const T* at) {
+    const D d;
+    return hn::ConcatOdd(d, load(at + hn::Lanes(d)), load(at));
+  }
+  static HWY_INLINE void store(V v, T* to) {
+    const D d;
+    hn::StoreU(half_bits<Float16>(d, v), hn::Rebind<uint16_t, D>(), to);
+  }
+};
+
+// The upper halves of floats.
+struct BFloat16s : Narrow<uint16_t, float> {
+  using Quotient = HalfQuotient<BFloat16>;
+  using Bits = hn::RebindToUnsigned<D>;
+  static HWY_INLINE V load(const T* at) {
+    const Bits bits;
+    const auto words = hn::PromoteTo(bits, hn::LoadU(hn::Rebind<uint16_t, D>(), at));
+    return hn::BitCast(D(), hn::ShiftLeft<16>(words));
+  }
+  static HWY_INLINE V even(const T* at) {
+    return hn::BitCast(D(), hn::ShiftLeft<16>(hn::BitCast(Bits(), pairs(at))));
+  }
+  static HWY_INLINE V odd(const T* at) {
+    const Bits bits;
+    return hn::BitCast(D(), hn::And(hn::BitCast(bits, pairs(at)), hn::Set(bits, 0xFFFF0000u)));
+  }
+  static HWY_INLINE void store(V v, T* to) {
+    const hn::Rebind<uint16_t, D> narrow;
+    const hn::RebindToSigned<D> di;
+    const auto words = hn::ShiftRight<16>(hn::BitCast(Bits(), v));
+    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(di, words)), narrow, to);
+  }
+};
+
+template <class Cells>
+ColumnKernels kernels_of() {
+  ColumnKernels k;
+  k.lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
+  k.extremes[kMax].anything = columns<Extremes, Cells, Extremum<Max>>;
+  k.extremes[kMin].anything = columns<Extremes, Cells, Extremum<Min>>;
+  k.average = columns<Averages, Cells, Sum>;
+  return k;
+}
+
+NarrowColumnKernels make_table() {
+  NarrowColumnKernels t;
+  t.of[NDPOOL_F16] = kernels_of<Float16s>();
+  t.of[NDPOOL_BF16] = kernels_of<BFloat16s>();
+  t.of[NDPOOL_I8] = kernels_of<Integers<int8_t>>();
+  t.of[NDPOOL_U8] = kernels_of<Integers<uint8_t>>();
+  t.of[NDPOOL_I16] = kernels_of<Integers<int16_t>>();
+  t.of[NDPOOL_U16] = kernels_of<Integers<uint16_t>>();
+  return t;
+}
+
+#else
+
+NarrowColumnKernels make_table() { return {}; }
+
+#endif
+
+}  // namespace
+
+const NarrowColumnKernels* narrow_column_kernels() {
+  static const NarrowColumnKernels table = make_table();
+  return &table;
+}
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/per_target.h"
+namespace ndpool {
+NDPOOL_PER_TARGET(NarrowColumnKernels, narrow_column_kernels)
+}  // namespace ndpool
+#endif

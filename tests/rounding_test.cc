@@ -1,0 +1,159 @@
+// Averages of types narrower than the lanes they are computed in are rounded once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ndpool/ndpool.h"
+#include "src/half.h"
+
+namespace {
+
+template <class T>
+std::vector<T> pooled(const std::string& line, const std::vector<T>& x, size_t outputs) {
+  ndpool_plan* made = nullptr;
+  ndpool_error error{};
+  EXPECT_EQ(ndpool_plan_parse(line.c_str(), &made, &error), NDPOOL_OK) << error.message;
+  const std::unique_ptr<ndpool_plan, void (*)(ndpool_plan*)> plan(made, ndpool_plan_destroy);
+  const ndpool_array none{nullptr, nullptr};
+  std::vector<T> y(outputs);
+  EXPECT_EQ(ndpool_forward(plan.get(), {x.data(), nullptr}, {y.data(), nullptr}, none, none,
+                           nullptr, &error),
+            NDPOOL_OK)
+      << error.message;
+  return y;
+}
+
+// Rows of 32 windows of 2x2 cells, window by window.
+template <class T>
+class Windows {
+ public:
+  static constexpr size_t kRow = 32;
+  void add(T a, T b, T c, T d) { cells_.insert(cells_.end(), {a, b, c, d}); }
+  size_t count() const { return cells_.size() / 4; }
+  std::string shape() const { return std::to_string(2 * rows()) + "x" + std::to_string(2 * kRow); }
+  std::vector<T> array() const {
+    std::vector<T> x(rows() * kRow * 4);
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      const size_t window = i / 4, row = window / kRow * 2 + i % 4 / 2;
+      x[row * 2 * kRow + window % kRow * 2 + i % 2] = cells_[i];
+    }
+    return x;
+  }
+  size_t outputs() const { return rows() * kRow; }
+
+ private:
+  size_t rows() const { return (count() + kRow - 1) / kRow; }
+  std::vector<T> cells_;
+};
+
+// sum/divisor to nearest, halves away from zero, between the type's limits.
+template <class T>
+T expected_quotient(int64_t sum, int64_t divisor) {
+  const int64_t size = std::abs(sum), quotient = (2 * size + divisor) / (2 * divisor);
+  const int64_t value = sum < 0 ? -quotient : quotient;
+  return static_cast<T>(
+      std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+}
+
+// Windows of every sum that `step` divides.
+template <class T>
+void expect_exact_quotients(const std::string& type, int64_t step) {
+  const int64_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+  Windows<T> windows;
+  std::vector<int64_t> sums;
+  for (int64_t sum = 4 * low; sum <= 4 * high; sum += step) {
+    T cell[4];
+    int64_t left = sum;
+    for (T& c : cell) {
+      c = static_cast<T>(std::clamp(left, low, high));
+      left -= c;
+    }
+    ASSERT_EQ(left, 0);
+    windows.add(cell[0], cell[1], cell[2], cell[3]);
+    sums.push_back(sum);
+  }
+  const std::vector<T> x = windows.array();
+  for (int64_t divisor = 1; divisor <= 20; ++divisor) {
+    const std::string line =
+        "avg " + type + " " + windows.shape() + " w2x2 divisor=" + std::to_string(divisor);
+    const std::vector<T> y = pooled(line, x, windows.outputs());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      ASSERT_EQ(int64_t{y[i]}, int64_t{expected_quotient<T>(sums[i], divisor)})
+          << line << ": sum " << sums[i];
+    }
+  }
+}
+
+TEST(Rounding, EverySumOfFourBytesOverEverySmallDivisorIsRoundedToNearest) {
+  expect_exact_quotients<uint8_t>("u8", 1);
+  expect_exact_quotients<int8_t>("i8", 1);
+}
+
+TEST(Rounding, SumsOfFourWordsOverEverySmallDivisorAreRoundedToNearest) {
+  expect_exact_quotients<uint16_t>("u16", 7);
+  expect_exact_quotients<int16_t>("i16", 5);
+}
+
+uint16_t bits_of(ndpool::Float16, float value) { return ndpool::to_float16(value).bits; }
+uint16_t bits_of(ndpool::BFloat16, float value) { return ndpool::to_bfloat16(value).bits; }
+
+// Quotients so near to the middle between two halves that the float nearest to them is that middle.
+template <class Half>
+void expect_one_rounding(const std::string& type, int bits, int64_t divisor, int exponent) {
+  Windows<uint16_t> windows;
+  std::vector<uint16_t> expected;
+  const double scale = std::ldexp(1.0, exponent);
+  const int64_t one = int64_t{1} << bits;
+  for (int64_t middle = one + 1; middle < 2 * one; middle += 2) {
+    const auto sum = static_cast<float>(static_cast<double>(middle * divisor) * scale);
+    const double exact = static_cast<double>(middle * divisor) * scale;
+    if (static_cast<double>(sum) == exact) continue;
+    ASSERT_EQ(sum / static_cast<float>(divisor), static_cast<float>(middle) * scale);
+    // A sum of three halves.
+    float rest = sum, part[3];
+    for (float& p : part) {
+      int power = 0;
+      std::frexp(rest, &power);
+      const float unit = std::ldexp(1.0f, power - bits);
+      p = std::trunc(rest / unit) * unit;
+      rest -= p;
+    }
+    ASSERT_EQ(rest, 0);
+    const Half half{};
+    windows.add(bits_of(half, part[0]), bits_of(half, part[1]), bits_of(half, part[2]), 0);
+    const int64_t nearest = static_cast<double>(sum) > exact ? middle + 1 : middle - 1;
+    expected.push_back(bits_of(half, static_cast<float>(static_cast<double>(nearest) * scale)));
+  }
+  ASSERT_GT(expected.size(), size_t{50});
+  const std::string line =
+      "avg " + type + " " + windows.shape() + " w2x2 divisor=" + std::to_string(divisor);
+  const std::vector<uint16_t> y = pooled(line, windows.array(), windows.outputs());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(y[i], expected[i]) << line << ": window " << i;
+  }
+}
+
+TEST(Rounding, AveragesOfHalvesBesideTheMiddleBetweenTwoAreRoundedOnce) {
+  expect_one_rounding<ndpool::Float16>("f16", 11, 8193, -11);
+  expect_one_rounding<ndpool::BFloat16>("bf16", 8, 65537, -8);
+}
+
+TEST(Rounding, AveragesOfTheSmallestHalvesAreRoundedOnce) {
+  // 32769/65537 of the smallest BFloat16, which as a float is one half of it.
+  Windows<uint16_t> windows;
+  const float least = std::ldexp(1.0f, -133);
+  const ndpool::BFloat16 half{};
+  for (int i = 0; i < 40; ++i)
+    windows.add(bits_of(half, 32768 * least), bits_of(half, least), 0, 0);
+  const std::string line = "avg bf16 " + windows.shape() + " w2x2 divisor=65537";
+  const std::vector<uint16_t> y = pooled(line, windows.array(), windows.outputs());
+  for (size_t i = 0; i < windows.count(); ++i) EXPECT_EQ(y[i], 1) << line << ": window " << i;
+}
+
+}  // namespace
