@@ -147,6 +147,7 @@ void ColumnsJob::band(int64_t plane, Range rows, float* divided, Staged* staged)
   c.outputs = along_.outputs;
   c.rows = rows.size();
   c.dst = staged->room(y);
+  c.streamed = streaming_;
   const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
   c.next = x + end * row_bytes;
   c.finished = staged->finished();

@@ -15,11 +15,12 @@ namespace {
 #if HWY_TARGET != HWY_SCALAR
 
 struct Floats {
-  static constexpr bool kAllSquares = true;
+  static constexpr bool kAllSquares = true, kRuns = true;
   using T = float;
   using D = hn::CappedTag<float, 8>;
   using V = hn::Vec<D>;
   static HWY_INLINE V load(const T* at) { return hn::LoadU(D(), at); }
+  static HWY_INLINE V one(const T* at) { return hn::Set(D(), *at); }
   static HWY_INLINE V even(const T* at) {
     const D d;
     return hn::ConcatEven(d, hn::LoadU(d, at + hn::Lanes(d)), hn::LoadU(d, at));
@@ -28,8 +29,6 @@ struct Floats {
     const D d;
     return hn::ConcatOdd(d, hn::LoadU(d, at + hn::Lanes(d)), hn::LoadU(d, at));
   }
-  static HWY_INLINE V moved_up(V v) { return blocks_moved_up(D(), v); }
-  static HWY_INLINE V moved_down(V v) { return blocks_moved_down(D(), v); }
   static HWY_INLINE void store(V v, T* to) { hn::StoreU(v, D(), to); }
 
   struct Quotient {
@@ -47,15 +46,15 @@ struct Floats {
 ColumnKernels make_table() {
   ColumnKernels t;
   t.lanes = static_cast<int64_t>(hn::Lanes(Floats::D()));
-  t.extremes[kMax] = {columns<Extremes, Floats, OfNumbers<Max>>,
-                      columns<Extremes, Floats, OfAnything<Max>>};
-  t.extremes[kMin] = {columns<Extremes, Floats, OfNumbers<Min>>,
-                      columns<Extremes, Floats, OfAnything<Min>>};
+  t.extremes[kMax] = {columns<Values, Floats, OfNumbers<Max>>,
+                      columns<Values, Floats, OfAnything<Max>>};
+  t.extremes[kMin] = {columns<Values, Floats, OfNumbers<Min>>,
+                      columns<Values, Floats, OfAnything<Min>>};
   t.winners[kMax] = {columns<Winners, Floats, OfNumbers<Max>>,
                      columns<Winners, Floats, OfAnything<Max>>};
   t.winners[kMin] = {columns<Winners, Floats, OfNumbers<Min>>,
                      columns<Winners, Floats, OfAnything<Min>>};
-  t.average = columns<Averages, Floats, Sum>;
+  t.average = columns<Values, Floats, Sum>;
   return t;
 }
 

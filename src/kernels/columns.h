@@ -3,7 +3,9 @@
 //   T, D            the type, and the lanes that it is computed in
 //   load(at)        neighbouring cells, as many as there are lanes
 //   even(at), odd(at)   the first, and the second, of as many pairs of neighbours
-//   moved_up(v), moved_down(v)   lanes where their neighbours were; any in the lane that is left
+//   kRuns, one(at)  true: these cost more than neighbours, which wait as they are and are taken
+//   apart
+//                   late; a cell in all lanes
 //   store(v, to)    lanes that are cells
 //   kAllSquares     false: no squares of 2x2 taps with spacing 1, and no row of one vector that
 //                   lacks a cell at both ends; code that few would use is code all the same
@@ -31,26 +33,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Lanes of up to two blocks, where their neighbours were.
+// Lanes of up to two blocks, where their neighbours were; in the lane that is left, one of the
+// other vector (its first block, all of it the same).
 template <class D>
-HWY_INLINE hn::Vec<D> blocks_moved_up(D d, hn::Vec<D> v) {
+HWY_INLINE hn::Vec<D> moved_up(D d, hn::Vec<D> v, hn::Vec<D> first) {
   constexpr size_t kSize = sizeof(hn::TFromD<D>);
   static_assert(hn::MaxLanes(D()) * kSize <= 32);
-  if constexpr (hn::MaxLanes(D()) * kSize == 32) {
-    return hn::CombineShiftRightBytes<16 - kSize>(d, v, hn::ConcatLowerLower(d, v, v));
-  } else {
-    return hn::CombineShiftRightBytes<16 - kSize>(d, v, v);
-  }
+  if constexpr (hn::MaxLanes(D()) * kSize == 32) first = hn::ConcatLowerLower(d, v, first);
+  return hn::CombineShiftRightBytes<16 - kSize>(d, v, first);
 }
 template <class D>
-HWY_INLINE hn::Vec<D> blocks_moved_down(D d, hn::Vec<D> v) {
+HWY_INLINE hn::Vec<D> moved_down(D d, hn::Vec<D> v, hn::Vec<D> last) {
   constexpr size_t kSize = sizeof(hn::TFromD<D>);
   static_assert(hn::MaxLanes(D()) * kSize <= 32);
-  if constexpr (hn::MaxLanes(D()) * kSize == 32) {
-    return hn::CombineShiftRightBytes<kSize>(d, hn::ConcatUpperUpper(d, v, v), v);
-  } else {
-    return hn::CombineShiftRightBytes<kSize>(d, v, v);
-  }
+  if constexpr (hn::MaxLanes(D()) * kSize == 32) last = hn::ConcatLowerUpper(d, last, v);
+  return hn::CombineShiftRightBytes<kSize>(d, last, v);
 }
 
 // The extremum of numbers: one instruction instead of three.
@@ -101,8 +98,9 @@ class Column {
     if constexpr (right) last_ = hn::Not(hn::FirstN(d, hn::Lanes(d) - 1));
   }
 
-  // What the taps of the windows are in a row of cells; `inside`: it exists.
-  template <bool inside>
+  // What the taps of the windows are in a row of cells; `inside`: it exists. `late`: what they are
+  // made of instead, by taps_of() when rows have been joined.
+  template <bool inside, bool late>
   HWY_INLINE void read(int64_t row, V* tap) {
     const D d;
     if constexpr (!inside) {
@@ -115,20 +113,47 @@ class Column {
       }
     }
     const T* at = src_ + row * cells_;
-    if constexpr (spacing == 1) {
-      load_neighbours(at, tap);
+    if constexpr (late) {
+      load_runs(at, tap);
     } else {
-      load_pairs(at, tap);
+      if constexpr (spacing == 1) {
+        load_neighbours(at, tap);
+      } else {
+        load_pairs(at, tap);
+      }
+      complete(tap);
     }
-    if constexpr (left) tap[0] = present(tap[0], first_, tap[1]);
-    if constexpr (right) tap[taps - 1] = present(tap[taps - 1], last_, tap[taps - 2]);
     if constexpr (kNumbers<Op>) {
       // NaN stays in a sum. (So does one that +inf and -inf make, which costs a second look.)
       // Some taps are others of the neighbours.
       for (int t = 0; t < taps; ++t) {
-        if (taps == 3 && (spacing == 1 ? t == 1 : padded && t == 0)) continue;
+        if (taps == 3 && late && t == 2 && (padded || right)) continue;
+        if (taps == 3 && !late && (spacing == 1 ? t == 1 : padded && t == 0)) continue;
         seen_[t] = hn::Add(seen_[t], tap[t]);
       }
+    }
+  }
+
+  // Taps from what read() gave.
+  template <bool late>
+  HWY_INLINE void taps_of(V* tap) const {
+    if constexpr (late) {
+      const D d;
+      const V even = hn::ConcatEven(d, tap[1], tap[0]), odd = hn::ConcatOdd(d, tap[1], tap[0]);
+      const V third = tap[taps - 1];
+      if constexpr (taps == 2) {
+        tap[0] = right ? odd : even;
+        tap[1] = right ? moved_down(d, even, even) : odd;
+      } else if constexpr (padded && !right) {
+        tap[0] = moved_up(d, odd, third);
+        tap[1] = even;
+        tap[2] = odd;
+      } else {
+        tap[0] = even;
+        tap[1] = odd;
+        tap[2] = moved_down(d, even, third);
+      }
+      complete(tap);
     }
   }
 
@@ -143,7 +168,11 @@ class Column {
   }
 
  private:
-  // `v`, and in lanes that are absent the neighbour, or 0.
+  // Puts a neighbour, or 0, for what is absent.
+  HWY_INLINE void complete(V* tap) const {
+    if constexpr (left) tap[0] = present(tap[0], first_, tap[1]);
+    if constexpr (right) tap[taps - 1] = present(tap[taps - 1], last_, tap[taps - 2]);
+  }
   static HWY_INLINE V present(V v, hn::Mask<D> absent, V neighbour) {
     if constexpr (kSums<Op>) {
       return hn::IfThenZeroElse(absent, v);
@@ -154,35 +183,46 @@ class Column {
 
   HWY_INLINE void load_neighbours(const T* at, V* tap) const {
     for (int t = left ? 1 : 0; t < (right ? taps - 1 : taps); ++t) tap[t] = Cells::load(at + t);
-    if constexpr (left) tap[0] = Cells::moved_up(tap[1]);
-    if constexpr (right) tap[taps - 1] = Cells::moved_down(tap[taps - 2]);
+    if constexpr (left) tap[0] = moved_up(D(), tap[1], tap[1]);
+    if constexpr (right) tap[taps - 1] = moved_down(D(), tap[taps - 2], tap[taps - 2]);
   }
 
   // Two cells of each window lie side by side, and the third between two such pairs.
   HWY_INLINE void load_pairs(const T* at, V* tap) const {
+    const D d;
     if constexpr (taps == 2) {
       if constexpr (right) {
         tap[0] = Cells::odd(at - 1);
-        tap[1] = Cells::moved_down(Cells::even(at - 1));
+        tap[1] = Cells::even(at - 1);
+        tap[1] = moved_down(d, tap[1], tap[1]);
       } else {
         tap[0] = Cells::even(at);
         tap[1] = Cells::odd(at);
       }
-    } else if constexpr (padded) {
-      if constexpr (right) {
-        tap[0] = Cells::even(at);
-        tap[1] = Cells::odd(at);
-        tap[2] = Cells::moved_down(tap[0]);
-      } else {
-        tap[1] = Cells::even(at + 1);
-        tap[2] = Cells::odd(at + 1);
-        tap[0] = left ? Cells::moved_up(tap[2]) : Cells::even(at);
-      }
+    } else if constexpr (padded && !right) {
+      tap[1] = Cells::even(at + 1);
+      tap[2] = Cells::odd(at + 1);
+      tap[0] = left ? moved_up(d, tap[2], tap[2]) : Cells::even(at);
     } else {
       tap[0] = Cells::even(at);
       tap[1] = Cells::odd(at);
-      tap[2] = right ? Cells::moved_down(tap[0]) : Cells::odd(at + 1);
+      tap[2] = right ? moved_down(d, tap[0], tap[0]) : Cells::odd(at + 1);
     }
+  }
+
+  // Neighbouring cells in two vectors, and the one before or behind them in a third.
+  HWY_INLINE void load_runs(const T* at, V* run) const {
+    const size_t lanes = hn::Lanes(D());
+    if constexpr (taps == 2) {
+      if constexpr (right) --at;
+    } else if constexpr (padded && !right) {
+      run[2] = left ? hn::Zero(D()) : Cells::one(at);
+      ++at;
+    } else {
+      run[2] = right ? hn::Zero(D()) : Cells::one(at + 2 * lanes);
+    }
+    run[0] = Cells::load(at);
+    run[1] = Cells::load(at + lanes);
   }
 
   const T* src_;
@@ -198,24 +238,27 @@ HWY_INLINE V fold(const V* v) {
   return Op::many(two, v[2]);
 }
 
-// What is kept of a row of cells, and what becomes of `taps` such rows. Max and min go along each
-// row first, sums down first. (Rows have constructors, because those that compilers make are not
-// made for the SIMD target.)
-template <class Cells, class Op, int taps>
-class Extremes {
+// What is kept of a row of cells, and what becomes of `taps` such rows. (Rows have constructors,
+// because those that compilers make are not made for the SIMD target.)
+//
+// Along each row first: one vector is kept.
+template <class Cells, class Op, int taps, int spacing>
+class AlongFirst {
  public:
   using T = typename Cells::T;
   using D = typename Cells::D;
   using V = hn::Vec<D>;
+  static constexpr bool kLate = false;
   struct Row {
     HWY_INLINE Row() : best(hn::Zero(D())) {}
     HWY_INLINE explicit Row(V v) : best(v) {}
     V best;
   };
-  HWY_INLINE Extremes(const ColumnRows& c, int64_t o, bool)
+  HWY_INLINE AlongFirst(const ColumnRows& c, int64_t o, bool)
       : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs) {}
   HWY_INLINE Row along(const V* tap) const { return Row(fold<Op, taps>(tap)); }
-  HWY_INLINE void down(const Row* rows, bool) {
+  template <class Column>
+  HWY_INLINE void down(const Row* rows, bool, const Column&) {
     V best[taps];
     for (int j = 0; j < taps; ++j) best[j] = rows[j].best;
     Cells::store(fold<Op, taps>(best), to_);
@@ -227,28 +270,38 @@ class Extremes {
   int64_t outputs_;
 };
 
-template <class Cells, class Op, int taps>
-class Averages {
+// Down first, as sums must; what lies between pairs is sorted out once for all rows of a window.
+template <class Cells, class Op, int taps, int spacing>
+class DownFirst {
  public:
   using T = typename Cells::T;
   using D = typename Cells::D;
   using V = hn::Vec<D>;
+  static constexpr bool kLate = Cells::kRuns && spacing == 2;
   struct Row {
     HWY_INLINE Row() : first(hn::Zero(D())), second(first), third(first) {}
     HWY_INLINE Row(V a, V b, V c) : first(a), second(b), third(c) {}
     V first, second, third;
   };
-  HWY_INLINE Averages(const ColumnRows& c, int64_t o, bool)
+  HWY_INLINE DownFirst(const ColumnRows& c, int64_t o, bool)
       : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs), quotient_(c.divisor) {}
   HWY_INLINE Row along(const V* tap) const { return {tap[0], tap[1], tap[taps - 1]}; }
-  HWY_INLINE void down(const Row* rows, bool) {
-    const auto sum_of = [rows](V Row::* tap) HWY_ATTR {
+  template <class Column>
+  HWY_INLINE void down(const Row* rows, bool, const Column& column) {
+    const auto join = [rows](V Row::* tap) HWY_ATTR {
       const V two = Op::many(rows[0].*tap, rows[1].*tap);
       return taps == 3 ? Op::many(two, rows[taps - 1].*tap) : two;
     };
-    V all = Op::many(sum_of(&Row::first), sum_of(&Row::second));
-    if constexpr (taps == 3) all = Op::many(all, sum_of(&Row::third));
-    quotient_.store(all, to_);
+    V tap[taps];
+    tap[0] = join(&Row::first);
+    tap[1] = join(&Row::second);
+    if constexpr (taps == 3) tap[2] = join(&Row::third);
+    column.template taps_of<kLate>(tap);
+    if constexpr (kSums<Op>) {
+      quotient_.store(fold<Op, taps>(tap), to_);
+    } else {
+      Cells::store(fold<Op, taps>(tap), to_);
+    }
     to_ += outputs_;
   }
 
@@ -258,9 +311,14 @@ class Averages {
   typename Cells::Quotient quotient_;
 };
 
+template <class Cells, class Op, int taps, int spacing>
+using Values =
+    std::conditional_t<kSums<Op> || (Cells::kRuns && spacing == 2),
+                       DownFirst<Cells, Op, taps, spacing>, AlongFirst<Cells, Op, taps, spacing>>;
+
 // The first winner, and its number. The neighbours that stand for absent cells never replace what
 // comes before them; where they come first, they have their own number.
-template <class Cells, class Op, int taps>
+template <class Cells, class Op, int taps, int spacing>
 class Winners {
  public:
   using T = typename Cells::T;
@@ -268,6 +326,7 @@ class Winners {
   using V = hn::Vec<D>;
   using DU = hn::RebindToUnsigned<D>;
   using N = hn::Vec<DU>;
+  static constexpr bool kLate = false;
   struct Row {
     HWY_INLINE Row() : best(hn::Zero(D())), number(hn::Zero(DU())) {}
     HWY_INLINE Row(V v, N n) : best(v), number(n) {}
@@ -291,7 +350,8 @@ class Winners {
     if constexpr (taps == 3) contend(tap[2], two_, &row);
     return row;
   }
-  HWY_INLINE void down(const Row* rows, bool first_absent) {
+  template <class Column>
+  HWY_INLINE void down(const Row* rows, bool first_absent, const Column&) {
     Row row = rows[0];
     if (first_absent) row.number = hn::Add(row.number, row_);
     contend(rows[1].best, hn::Add(rows[1].number, row_), &row);
@@ -321,29 +381,30 @@ class Winners {
   N first_, one_, two_, row_;
 };
 
-template <template <class, class, int> class Pool, class Cells, class Op, int taps, int spacing,
-          bool padded, bool left, bool right>
+template <template <class, class, int, int> class Pool, class Cells, class Op, int taps,
+          int spacing, bool padded, bool left, bool right>
 HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* meanwhile) {
   using Read = Column<Cells, Op, taps, spacing, padded, left, right>;
   constexpr int kKept = Read::kKept;
   const size_t bytes = hn::Lanes(typename Cells::D()) * sizeof(typename Cells::T);
   Read cells(c, o);
-  Pool<Cells, Op, taps> pool(c, o, left);
-  typename Pool<Cells, Op, taps>::Row kept[taps];
+  using Kept = Pool<Cells, Op, taps, spacing>;
+  Kept pool(c, o, left);
+  typename Kept::Row kept[taps];
   int64_t row = c.first;  // of cells
   const auto step = [&](auto inside) HWY_ATTR {
     typename Read::V tap[taps];
     for (int j = kKept; j < taps; ++j) {
-      cells.template read<inside()>(row + j, tap);
+      cells.template read<inside(), Kept::kLate>(row + j, tap);
       kept[j] = pool.along(tap);
     }
-    pool.down(kept, !inside() && row < 0);
+    pool.down(kept, !inside() && row < 0, cells);
     row += spacing;
     for (int j = 0; j < kKept; ++j) kept[j] = kept[j + spacing];
   };
   for (int j = 0; j < kKept; ++j) {
     typename Read::V tap[taps];
-    cells.template read<false>(row + j, tap);
+    cells.template read<false, Kept::kLate>(row + j, tap);
     kept[j] = pool.along(tap);
   }
   int64_t left_over = c.rows;
@@ -357,8 +418,8 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* 
   return !cells.seen_nan();
 }
 
-template <template <class, class, int> class Pool, class Cells, class Op, int taps, int spacing,
-          bool padded>
+template <template <class, class, int, int> class Pool, class Cells, class Op, int taps,
+          int spacing, bool padded>
 bool rows(const ColumnRows& c) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
   const bool before = c.pad > 0;
@@ -392,14 +453,25 @@ bool rows(const ColumnRows& c) {
   return fine;
 }
 
-template <template <class, class, int> class Pool, class Cells, class Op>
+template <template <class, class, int, int> class Pool, class Cells, class Op>
+bool columns_of_pairs(const ColumnRows& c) {
+  if (c.taps == 2) return rows<Pool, Cells, Op, 2, 2, false>(c);
+  return c.pad == 0 ? rows<Pool, Cells, Op, 3, 2, false>(c) : rows<Pool, Cells, Op, 3, 2, true>(c);
+}
+
+template <template <class, class, int, int> class Pool, class Cells, class Op>
 bool columns(const ColumnRows& c) {
-  if (c.taps == 2 && c.spacing == 2) return rows<Pool, Cells, Op, 2, 2, false>(c);
+  using Kept = Pool<Cells, Op, 3, 2>;
+  if constexpr (kNumbers<Op> && Kept::kLate) {
+    // Memory that is read and written at once comes no faster, but slower if it is asked for in
+    // haste (measured, not understood): the longer way.
+    if (c.streamed && c.spacing == 2) return columns_of_pairs<AlongFirst, Cells, Op>(c);
+  }
+  if (c.spacing == 2) return columns_of_pairs<Pool, Cells, Op>(c);
   if constexpr (Cells::kAllSquares) {
     if (c.taps == 2) return rows<Pool, Cells, Op, 2, 1, false>(c);
   }
-  if (c.spacing == 1) return rows<Pool, Cells, Op, 3, 1, false>(c);
-  return c.pad == 0 ? rows<Pool, Cells, Op, 3, 2, false>(c) : rows<Pool, Cells, Op, 3, 2, true>(c);
+  return rows<Pool, Cells, Op, 3, 1, false>(c);
 }
 
 #endif

@@ -270,6 +270,7 @@ struct ColumnRows {
   int64_t pad = 0;                   // along a row: the first tap is at cell -pad
   int64_t outputs = 0, rows = 0;     // at least a vector of them in a row
   void* dst = nullptr;               // without gaps; none, if only winners are asked for
+  bool streamed = false;             // what is written there goes on past the caches
   uint8_t* winners = nullptr;        // the numbers of winning taps, without gaps
   int64_t divisor = 1;               // of sums
   const void* next = nullptr;        // cells needed next, fetched meanwhile

@@ -22,12 +22,10 @@ namespace {
 // What all have: lanes of L.
 template <class Type, class L>
 struct Narrow {
-  static constexpr bool kAllSquares = false;
+  static constexpr bool kAllSquares = false, kRuns = false;
   using T = Type;
   using D = hn::CappedTag<L, 32 / sizeof(L)>;
   using V = hn::Vec<D>;
-  static HWY_INLINE V moved_up(V v) { return blocks_moved_up(D(), v); }
-  static HWY_INLINE V moved_down(V v) { return blocks_moved_down(D(), v); }
   // Pairs of neighbours.
   static HWY_INLINE V pairs(const T* at) {
     const D d;
@@ -171,19 +169,17 @@ class HalfQuotient {
 };
 
 struct Float16s : Narrow<uint16_t, float> {
+  static constexpr bool kRuns = true;
   using Quotient = HalfQuotient<Float16>;
   static HWY_INLINE V load(const T* at) {
     const D d;
     const hn::Rebind<hwy::float16_t, D> narrow;
     return hn::PromoteTo(d, hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(at)));
   }
-  static HWY_INLINE V even(const T* at) {
+  static HWY_INLINE V one(const T* at) {
     const D d;
-    return hn::ConcatEven(d, load(at + hn::Lanes(d)), load(at));
-  }
-  static HWY_INLINE V odd(const T* at) {
-    const D d;
-    return hn::ConcatOdd(d, load(at + hn::Lanes(d)), load(at));
+    const hn::Rebind<uint16_t, D> bits;
+    return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), hn::Set(bits, *at)));
   }
   static HWY_INLINE void store(V v, T* to) {
     const D d;
@@ -219,9 +215,9 @@ template <class Cells>
 ColumnKernels kernels_of() {
   ColumnKernels k;
   k.lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
-  k.extremes[kMax].anything = columns<Extremes, Cells, Extremum<Max>>;
-  k.extremes[kMin].anything = columns<Extremes, Cells, Extremum<Min>>;
-  k.average = columns<Averages, Cells, Sum>;
+  k.extremes[kMax].anything = columns<Values, Cells, Extremum<Max>>;
+  k.extremes[kMin].anything = columns<Values, Cells, Extremum<Min>>;
+  k.average = columns<Values, Cells, Sum>;
   return k;
 }
 
