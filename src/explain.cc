@@ -7,6 +7,7 @@
 #include "columns.h"
 #include "plan.h"
 #include "planes.h"
+#include "sheets.h"
 #include "reductions.h"
 
 namespace ndpool {
@@ -80,6 +81,8 @@ std::string describe_forward(const Plan& plan, Lane* lane) {
     *lane = columns.lane();
     return columns.describe();
   }
+  const SheetsJob sheets(plan, space, bound[0], bound[1]);
+  if (sheets.possible()) return sheets.describe();
   const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
   if (planes.possible() && !plan.has_empty_windows) return planes.describe();
   if (plan.op == NDPOOL_AVG) {

@@ -13,6 +13,7 @@
 #include "reductions.h"
 #include "repeat.h"
 #include "rows.h"
+#include "sheets.h"
 #include "winner.h"
 #include "winner_rows.h"
 
@@ -224,7 +225,8 @@ int32_t run_columns(const ColumnsJob& job, const Exec& exec, ndpool_error* error
   return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
 }
 
-int32_t run_planes(const PlanesJob& job, const Exec& exec, ndpool_error* error) {
+template <class PlaneJob>
+int32_t run_planes(const PlaneJob& job, const Exec& exec, ndpool_error* error) {
   return run_job(job, job.tasks(), job.grain(), exec, error);
 }
 
@@ -259,6 +261,8 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
     if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
   }
   if (!index.data && !argmax.data) {
+    const SheetsJob sheets(plan, space, bound[0], bound[1]);
+    if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
     const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
     if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   }
@@ -318,6 +322,8 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
       if (columns.possible() && fits_scratch(columns, exec)) {
         return run_columns(columns, exec, error);
       }
+      const SheetsJob sheets(plan, pass.space, pass.bound[0], pass.bound[1]);
+      if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
       const PlanesJob planes(plan, pass.space, pass.bound[0], pass.bound[1], PlanesJob::From::x);
       if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
       const BandJob band(plan, pass.space, pass.bound[1], plan.out_type,

@@ -11,6 +11,7 @@
 #include "reductions.h"
 #include "repeat.h"
 #include "scatter.h"
+#include "sheets.h"
 #include "spread.h"
 #include "window_ops.h"
 #include "winner_rows.h"
@@ -85,6 +86,7 @@ size_t band_bytes(const Plan& plan) {
   if (plan.op == NDPOOL_AVG) {
     bind({x, y}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
+    count(SheetsJob(plan, space, bound[0], bound[1]));
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[1], plan.out_type,
                   sum_reduction(plan, space, bound[0], plan.sum_lane)));
@@ -101,6 +103,7 @@ size_t band_bytes(const Plan& plan) {
   } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
     bind({x, y, argmax}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
+    count(SheetsJob(plan, space, bound[0], bound[1]));
     count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
     count(ColumnsJob(plan, space, bound[0], &bound[1], &bound[2]));

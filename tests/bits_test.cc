@@ -68,6 +68,29 @@ const std::vector<std::string>& squares() {
   return lines;
 }
 
+// Planes so small that some are pooled together: all kinds of padding, rows shorter than a vector,
+// windows of one level, of several and of the whole axis.
+const std::vector<std::string>& small_planes() {
+  static const std::vector<std::string> lines = {"9x20x20 w5x5 s1 p2",
+                                                 "5x20x20 w13x13 s1 p6",
+                                                 "3x8x18x18 w9x7 s1 p4x3",
+                                                 "70x7x7 a3x3",
+                                                 "37x13x13 a6x6",
+                                                 "3x112x7 w3x3 s2 p1",
+                                                 "19x14x14 w3x3 s2 p1 ceil",
+                                                 "4x9x30 w7x3 s1x2 p3:2x0:1",
+                                                 "70x3x3 w2x2 s1",
+                                                 "9x5x5 w5x5 s1 p4",
+                                                 "3x30x31 w17x25 s1 p8x12:11",
+                                                 "5x6x40 w1x9 s2 p0x4",
+                                                 "11x20x9 w20x2 s1",
+                                                 "6x17x23 w11x6 s3x1 p5:0x0:5",
+                                                 "2x70x6 w64x4 s1 p20:31x3",
+                                                 "3x40x56 w5x4 s2 p2x1",
+                                                 "21x10x8 w6x1 s5x2 p1x0"};
+  return lines;
+}
+
 struct Case {
   Problem problem;
   Setting setting;
@@ -227,6 +250,12 @@ TEST(Bits, SmallSquaresAreTheSameOnEveryTargetLayoutAndThreadCount) {
   run("max", {"f32"}, {"ties=first"}, 1, squares());
   run("min", {"f64", "f32"}, {"ties=last"}, 1, squares());
   run("avg", {"f32"}, {"", "divisor=7"}, 1, squares());
+}
+
+TEST(Bits, SmallPlanesAreTheSameOnEveryTargetLayoutAndThreadCount) {
+  run("max", {"f32"}, {"ties=first"}, 1, small_planes());
+  run("min", {"f32"}, {"ties=last"}, 1, small_planes());
+  run("avg", {"f32"}, {"", "divisor=-7", "nopad"}, 1, small_planes());
 }
 
 TEST(Bits, SmallSquaresOfNarrowTypesAreTheSameOnEveryTargetLayoutAndThreadCount) {

@@ -23,7 +23,7 @@
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
 #include "kernels/kernels.h"
-#include "kernels/order.h"
+#include "kernels/numbers.h"
 #include "kernels/streamer.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -49,34 +49,6 @@ HWY_INLINE hn::Vec<D> moved_down(D d, hn::Vec<D> v, hn::Vec<D> last) {
   if constexpr (hn::MaxLanes(D()) * kSize == 32) last = hn::ConcatLowerUpper(d, last, v);
   return hn::CombineShiftRightBytes<kSize>(d, last, v);
 }
-
-// The extremum of numbers: one instruction instead of three.
-template <class E>
-struct OfNumbers {
-  template <class V>
-  static HWY_INLINE V many(V a, V b) {
-    return E::extreme(a, b);
-  }
-  template <class V>
-  static HWY_INLINE auto replaces(V b, V a) {
-    return E::beyond(b, a);
-  }
-};
-// That of anything; NaN stays.
-template <class E>
-struct OfAnything : Extremum<E> {
-  template <class V>
-  static HWY_INLINE auto replaces(V b, V a) {
-    return hn::AndNot(E::at_least(a, b), hn::Eq(a, a));
-  }
-};
-
-template <class Op>
-constexpr bool kSums = std::is_same_v<Op, Sum>;
-template <class Op>
-constexpr bool kNumbers = false;
-template <class E>
-constexpr bool kNumbers<OfNumbers<E>> = true;
 
 // The column of outputs from `o` on. Its first window begins before the row of cells (`left`), its
 // last ends behind it (`right`); what lies beside a row is never read.

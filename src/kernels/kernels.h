@@ -293,6 +293,50 @@ struct NarrowColumnKernels {
       of[kTypes]{};  // types of one or two bytes; no winners, no `numbers`, not all squares
 };
 
+// How the windows of one axis are joined from sums or extrema of 1, 2, 4 ... neighbours at every
+// place of a piece of scratch; places are elements from its beginning.
+struct SheetAxis {
+  static constexpr int kMost = 8;
+  // to[i] joins 2 or 4 (`radix`) elements of `from`, `distance` apart.
+  struct Pass {
+    int64_t from, to, distance, lanes;
+    int radix;
+  };
+  int passes = 0, parts = 0;
+  Pass pass[kMost]{};
+  // What a window consists of, from its place on: up to 4 taps, if there are no passes; else joined
+  // from the last to the first.
+  int64_t part[kMost]{};
+};
+
+// How small planes of f32 are pooled, some of them at a time: they are copied to scratch, joined
+// down, row by row set apart in another piece of scratch, and joined along. Around cells both hold
+// `absent`, and behind the last place there is room for some vectors; behind y there is if its rows
+// are shorter than one.
+struct Sheet {
+  int64_t cells = 0, x_step = 0;      // of a plane; from plane to plane
+  int64_t place = 0, place_step = 0;  // where they go
+  SheetAxis down, along;
+  int64_t row = 0;                       // cells in a row
+  int64_t rows = 0, row_step = 0;        // of outputs in a plane; cells from one to the next
+  int64_t pitch = 0, row_place = 0;      // of rows that are set apart
+  int64_t outputs = 0, output_step = 1;  // in a row; cells from one to the next, 1 or 2
+  float absent = 0;
+  int64_t divisor = 1;
+};
+// False, if there may be NaN among the cells, and it is of the kind that must not meet one.
+using SheetFn = bool (*)(const Sheet& sheet, int64_t planes, const float* x, float* down,
+                         float* along, float* y);
+
+struct SheetKernels {
+  struct Kinds {
+    SheetFn numbers = nullptr, anything = nullptr;
+  };
+  int64_t lanes = 0;    // 0: the target has none of these
+  Kinds extremes[2]{};  // by Extreme
+  SheetFn average = nullptr;
+};
+
 // Each of some groups of `inner` elements, divided, to `times` places side by side; no more than
 // `places` in all, and zeros in those that are left.
 struct Repeat {
@@ -364,6 +408,7 @@ struct Kernels {
   const CollectKernels* collect;
   const ColumnKernels* columns;
   const NarrowColumnKernels* narrow_columns;
+  const SheetKernels* sheets;
   const MoveKernels* move;
   const RealKernels* real;
   const WinnerKernels<float>* winners32;

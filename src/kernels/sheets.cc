@@ -1,0 +1,179 @@
+// Small planes, joined at every place as if they were one row: see Sheet.
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/sheets.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "kernels/divide.h"
+#include "kernels/numbers.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ndpool::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// Lane by lane from vectors that together cover `lanes`; the last overlaps the one before it.
+template <class Body>
+HWY_INLINE void cover(int64_t lanes, Body body) {
+  const int64_t step = static_cast<int64_t>(hn::Lanes(D()));
+  for (int64_t i = 0; i < lanes; i += step) {
+    body(i + step <= lanes ? i : lanes < step ? 0 : lanes - step);
+  }
+}
+
+// Copies planes of at least one vector, and returns a sum of their cells, in which NaN stays.
+HWY_INLINE V copied(const Sheet& s, int64_t planes, const float* x, float* down) {
+  const D d;
+  V seen = hn::Zero(d);
+  for (int64_t p = 0; p < planes; ++p) {
+    const float* from = x + p * s.x_step;
+    float* to = down + s.place + p * s.place_step;
+    cover(s.cells, [&](int64_t i) HWY_ATTR {
+      hwy::Prefetch(from + planes * s.x_step + i);
+      const V v = hn::LoadU(d, from + i);
+      seen = hn::Add(seen, v);
+      hn::StoreU(v, d, to + i);
+    });
+  }
+  return seen;
+}
+
+template <class Op>
+HWY_INLINE void run_passes(const SheetAxis& axis, float* memory) {
+  const D d;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  for (int p = 0; p < axis.passes; ++p) {
+    const SheetAxis::Pass& pass = axis.pass[p];
+    const float *a = memory + pass.from, *b = a + pass.distance;
+    float* to = memory + pass.to;
+    if (pass.radix == 2) {
+      for (int64_t i = 0; i < pass.lanes; i += step) {
+        hn::StoreU(Op::many(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, to + i);
+      }
+    } else {
+      const float *c = b + pass.distance, *e = c + pass.distance;
+      for (int64_t i = 0; i < pass.lanes; i += step) {
+        const V low = Op::many(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+        const V high = Op::many(hn::LoadU(d, c + i), hn::LoadU(d, e + i));
+        hn::StoreU(Op::many(low, high), d, to + i);
+      }
+    }
+  }
+}
+
+// f(join), where join(place) is the windows from that place on.
+template <class Op, class F>
+HWY_INLINE void with_parts(const SheetAxis& axis, const float* memory, F f) {
+  const D d;
+  const float* part[SheetAxis::kMost];
+  for (int p = 0; p < axis.parts; ++p) part[p] = memory + axis.part[p];
+  const int parts = axis.parts;
+  const auto load = [&part, d](int p, int64_t i) HWY_ATTR { return hn::LoadU(d, part[p] + i); };
+  if (parts == 1) return f([&](int64_t i) HWY_ATTR { return load(0, i); });
+  if (parts == 2) {
+    return f([&](int64_t i) HWY_ATTR { return Op::many(load(0, i), load(1, i)); });
+  }
+  if (axis.passes == 0) {
+    if (parts == 3) {
+      return f([&](int64_t i)
+                   HWY_ATTR { return Op::many(Op::many(load(0, i), load(1, i)), load(2, i)); });
+    }
+    return f([&](int64_t i) HWY_ATTR {
+      return Op::many(Op::many(load(0, i), load(1, i)), Op::many(load(2, i), load(3, i)));
+    });
+  }
+  f([&](int64_t i) HWY_ATTR {
+    V v = load(parts - 1, i);
+    for (int p = parts - 2; p >= 0; --p) v = Op::many(load(p, i), v);
+    return v;
+  });
+}
+
+template <class Op>
+bool pool(const Sheet& s, int64_t planes, const float* x, float* down, float* along, float* y) {
+  const D d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V seen = copied(s, planes, x, down);
+  if constexpr (kNumbers<Op>) {
+    if (!hn::AllFalse(d, hn::IsNaN(seen))) return false;
+  }
+  run_passes<Op>(s.down, down);
+  const V absent = hn::Set(d, s.absent);
+  const auto in_row = hn::FirstN(d, static_cast<size_t>(s.row < lanes ? s.row : lanes));
+  with_parts<Op>(s.down, down, [&](auto join) HWY_ATTR {
+    float* to = along + s.row_place;
+    for (int64_t p = 0; p < planes; ++p) {
+      int64_t from = p * s.place_step;
+      for (int64_t r = 0; r < s.rows; ++r, from += s.row_step, to += s.pitch) {
+        if (s.row < lanes) {
+          hn::StoreU(hn::IfThenElse(in_row, join(from), absent), d, to);
+        } else {
+          cover(s.row, [&](int64_t i) HWY_ATTR { hn::StoreU(join(from + i), d, to + i); });
+        }
+      }
+    }
+  });
+  run_passes<Op>(s.along, along);
+  const Divide<float> divide(s.divisor);
+  const auto finished = [&](V v) HWY_ATTR {
+    if constexpr (!kSums<Op>) return v;
+    return divide.exact ? hn::Mul(v, hn::Set(d, divide.factor))
+                        : hn::Div(v, hn::Set(d, divide.divisor));
+  };
+  with_parts<Op>(s.along, along, [&](auto join) HWY_ATTR {
+    float* to = y;
+    const int64_t end = planes * s.rows * s.pitch;
+    for (int64_t from = 0; from < end; from += s.pitch, to += s.outputs) {
+      if (s.output_step == 1) {
+        cover(s.outputs,
+              [&](int64_t o) HWY_ATTR { hn::StoreU(finished(join(from + o)), d, to + o); });
+      } else {
+        cover(s.outputs, [&](int64_t o) HWY_ATTR {
+          const int64_t at = from + 2 * o;
+          hn::StoreU(finished(hn::ConcatEven(d, join(at + lanes), join(at))), d, to + o);
+        });
+      }
+    }
+  });
+  return true;
+}
+
+SheetKernels make_table() {
+  SheetKernels t;
+  t.lanes = static_cast<int64_t>(hn::Lanes(D()));
+  t.extremes[kMax] = {pool<OfNumbers<Max>>, pool<OfAnything<Max>>};
+  t.extremes[kMin] = {pool<OfNumbers<Min>>, pool<OfAnything<Min>>};
+  t.average = pool<Sum>;
+  return t;
+}
+
+#else
+
+SheetKernels make_table() { return {}; }
+
+#endif
+
+}  // namespace
+
+const SheetKernels* sheet_kernels() {
+  static const SheetKernels table = make_table();
+  return &table;
+}
+
+}  // namespace ndpool::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/per_target.h"
+namespace ndpool {
+NDPOOL_PER_TARGET(SheetKernels, sheet_kernels)
+}  // namespace ndpool
+#endif

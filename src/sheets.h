@@ -1,0 +1,43 @@
+// Max, min and averages of f32 over small planes, channels first: each plane is joined at every
+// place of scratch in passes of 2 or 4 neighbours, down and then along, as if it were one row;
+// short rows cost no more than long ones.
+#ifndef NDPOOL_SRC_SHEETS_H_
+#define NDPOOL_SRC_SHEETS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "call.h"
+#include "layout.h"
+#include "plan.h"
+
+namespace ndpool {
+
+class SheetsJob : public Job {
+ public:
+  SheetsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y);
+
+  // Whole planes without gaps, of short rows; outputs of a row 1 or 2 cells apart.
+  bool possible() const { return possible_; }
+  int64_t tasks() const { return space_.outer_total() * groups_; }
+  int64_t grain() const;
+  std::string describe() const;
+
+  void work(Arena* arena, TaskQueue* queue) const override;
+
+ private:
+  void choose();
+  int64_t plan_axis(int64_t window, int64_t step, int64_t places, SheetAxis* axis) const;
+
+  const Plan& plan_;
+  const Space& space_;
+  const Bound &x_, &y_;
+  Sheet sheet_;
+  int64_t down_lanes_ = 0, along_lanes_ = 0;  // of scratch
+  int64_t together_ = 1, groups_ = 0;         // planes of a task
+  bool staged_ = false, streaming_ = false, possible_ = false;
+};
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_SHEETS_H_
