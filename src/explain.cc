@@ -8,6 +8,7 @@
 #include "plan.h"
 #include "planes.h"
 #include "sheets.h"
+#include "whole.h"
 #include "reductions.h"
 
 namespace ndpool {
@@ -81,6 +82,8 @@ std::string describe_forward(const Plan& plan, Lane* lane) {
     *lane = columns.lane();
     return columns.describe();
   }
+  const WholeJob whole(plan, space, bound[0], bound[1]);
+  if (whole.possible()) return whole.describe();
   const SheetsJob sheets(plan, space, bound[0], bound[1]);
   if (sheets.possible()) return sheets.describe();
   const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);

@@ -14,6 +14,7 @@
 #include "repeat.h"
 #include "rows.h"
 #include "sheets.h"
+#include "whole.h"
 #include "winner.h"
 #include "winner_rows.h"
 
@@ -261,6 +262,8 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
     if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
   }
   if (!index.data && !argmax.data) {
+    const WholeJob whole(plan, space, bound[0], bound[1]);
+    if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
     const SheetsJob sheets(plan, space, bound[0], bound[1]);
     if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
     const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
@@ -322,6 +325,8 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
       if (columns.possible() && fits_scratch(columns, exec)) {
         return run_columns(columns, exec, error);
       }
+      const WholeJob whole(plan, pass.space, pass.bound[0], pass.bound[1]);
+      if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
       const SheetsJob sheets(plan, pass.space, pass.bound[0], pass.bound[1]);
       if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
       const PlanesJob planes(plan, pass.space, pass.bound[0], pass.bound[1], PlanesJob::From::x);

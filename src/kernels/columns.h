@@ -402,7 +402,7 @@ bool rows(const ColumnRows& c) {
   for (int64_t i = 0; i < c.outputs && fine; i += lanes) {
     const int64_t o = i + lanes <= c.outputs ? i : c.outputs - lanes;
     const bool left = before && o == 0, right = behind && o + lanes == c.outputs;
-    if constexpr (spacing == 1 && Cells::kAllSquares) {
+    if constexpr (spacing == 1 && taps == 3 && Cells::kAllSquares) {
       if (left && right) {
         fine = column<Pool, Cells, Op, taps, spacing, padded, true, true>(c, o, &fetch, &meanwhile);
         continue;

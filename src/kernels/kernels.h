@@ -337,6 +337,12 @@ struct SheetKernels {
   SheetFn average = nullptr;
 };
 
+// n elements that lie side by side, to one.
+struct WholeKernels {
+  void (*extreme[2][kLanes])(int64_t n, const void* x, void* y);  // by Extreme; all but i128
+  void (*sum[2])(int64_t n, const void* x, void* y);  // f32, f64: as the tree joins them
+};
+
 // Each of some groups of `inner` elements, divided, to `times` places side by side; no more than
 // `places` in all, and zeros in those that are left.
 struct Repeat {
@@ -409,6 +415,7 @@ struct Kernels {
   const ColumnKernels* columns;
   const NarrowColumnKernels* narrow_columns;
   const SheetKernels* sheets;
+  const WholeKernels* whole;
   const MoveKernels* move;
   const RealKernels* real;
   const WinnerKernels<float>* winners32;
