@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024;
+constexpr int64_t kExact = int64_t{1} << 24;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 
 const ColumnKernels& kernels_of(const Plan& plan) {
@@ -60,6 +61,8 @@ void ColumnsJob::choose() {
   if (plan_.op == NDPOOL_AVG) {
     const int64_t divisor = plan_.counts.uniform();
     if (divisor == 0 || (is_float(plan_.type) && plan_.sum_lane != Lane::f32)) return;
+    // Halves are divided in f32, which must hold the divisor.
+    if (is_half(plan_.type) && (divisor <= -kExact || divisor >= kExact)) return;
     if (is_integer(plan_.type) && (divisor < 1 || divisor > ColumnKernels::kMostDivisor)) return;
   }
   for (int i = 0; i < 2; ++i) {

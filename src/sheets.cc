@@ -55,7 +55,7 @@ void SheetsJob::choose() {
   sheet_.x_step = x_.batch / x_.element;
   sheet_.place = down.pad_lo * along.cells;
   sheet_.rows = down.outputs;
-  sheet_.row_step = down.stride * along.cells;
+  sheet_.row_step = down.outputs > 1 ? down.stride * along.cells : 0;
   sheet_.outputs = along.outputs;
   sheet_.output_step = along.stride;
   sheet_.row_place = along.pad_lo;

@@ -88,6 +88,7 @@ const std::vector<std::string>& small_planes() {
                                                  "2x70x6 w64x4 s1 p20:31x3",
                                                  "3x40x56 w5x4 s2 p2x1",
                                                  "21x10x8 w6x1 s5x2 p1x0",
+                                                 "4x20x12 w8x3 s4611686018427387904x1",
                                                  "9x1003 global axes=1",
                                                  "5x31x33 global axes=1,2",
                                                  "3x9001 global axes=1"};

@@ -144,6 +144,15 @@ TEST(Rounding, AveragesOfHalvesBesideTheMiddleBetweenTwoAreRoundedOnce) {
   expect_one_rounding<ndpool::BFloat16>("bf16", 8, 65537, -8);
 }
 
+TEST(Rounding, AveragesOfHalvesAreDividedByTheDivisorItself) {
+  // A float cannot hold it.
+  Windows<uint16_t> windows;
+  for (int i = 0; i < 40; ++i) windows.add(0x3F81, 0x3B80, 0, 0);
+  const std::string line = "avg bf16 " + windows.shape() + " w2x2 divisor=16777217";
+  const std::vector<uint16_t> y = pooled(line, windows.array(), windows.outputs());
+  for (size_t i = 0; i < windows.count(); ++i) EXPECT_EQ(y[i], 0x3381) << line << ": window " << i;
+}
+
 TEST(Rounding, AveragesOfTheSmallestHalvesAreRoundedOnce) {
   // 32769/65537 of the smallest BFloat16, which as a float is one half of it.
   Windows<uint16_t> windows;

@@ -51,7 +51,6 @@ class WholeQuotient {
         half_(0.5f + 0.25f / static_cast<float>(divisor)) {}
 
   HWY_INLINE void store(V sum, T* to) const {
-    const D d;
     V size = sum;
     if constexpr (std::is_signed_v<T>) size = hn::Abs(sum);
     V quotient = rounded(size);
