@@ -125,9 +125,9 @@ int64_t SheetsJob::grain() const {
 
 std::string SheetsJob::describe() const {
   return "sheets: " + std::to_string(together_) +
-         " planes at a time in scratch, joined at every place as if they were one row, down and "
-         "then "
-         "along (rows are too short for vectors)" +
+         " at a time in scratch, joined at every place as if they were one row, down and then "
+         "along "
+         "(small planes)" +
          std::string(streaming_ ? "; results go past the caches" : "");
 }
 

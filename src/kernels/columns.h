@@ -3,9 +3,8 @@
 //   T, D            the type, and the lanes that it is computed in
 //   load(at)        neighbouring cells, as many as there are lanes
 //   even(at), odd(at)   the first, and the second, of as many pairs of neighbours
-//   kRuns, one(at)  true: these cost more than neighbours, which wait as they are and are taken
-//   apart
-//                   late; a cell in all lanes
+//   kRuns           true: pairs cost more than neighbours, which are joined first and then taken
+//                   apart; then there is one(at), a cell in all lanes
 //   store(v, to)    lanes that are cells
 //   kAllSquares     false: no squares of 2x2 taps with spacing 1, and no row of one vector that
 //                   lacks a cell at both ends; code that few would use is code all the same
