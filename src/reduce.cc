@@ -14,6 +14,11 @@ char* shifted(void* memory, int64_t elements, size_t size) {
   return static_cast<char*>(memory) + elements * static_cast<int64_t>(size);
 }
 
+// Windows of so many taps, so few of them side by side, are folded one by one: a tap of all of them
+// at a time would be a call for a few lanes.
+constexpr int64_t kManyTaps = 64;
+constexpr int64_t kFewLanes = 16;
+
 }  // namespace
 
 void Reduction::choose_cut(int64_t outputs) {
@@ -24,9 +29,13 @@ void Reduction::choose_cut(int64_t outputs) {
   const int64_t window = std::min<int64_t>(line.reach(), most / 64);
   cut.inner = std::min(space->inner, std::max<int64_t>(64, most / std::max<int64_t>(1, window)));
   const int64_t positions = most / cut.inner;
-  if (line.reach() > 4 * positions) {
+  const int64_t room = std::max<int64_t>(0, positions - line.reach()) / line.pace();
+  cut.outputs = std::min(outputs, room + 1);
+  const bool narrow = line.taps() >= kManyTaps && cut.outputs * cut.inner < kFewLanes;
+  if (narrow || line.reach() > 4 * positions) {
     // One output at a time; its taps, packed, in blocks of a power of two.
     cut.blocked = true;
+    cut.outputs = 1;
     cut.inner = std::min<int64_t>(space->inner, 64);
     cut.block_taps =
         static_cast<int64_t>(std::min(std::bit_floor(static_cast<uint64_t>(most / cut.inner)),
@@ -34,8 +43,6 @@ void Reduction::choose_cut(int64_t outputs) {
     cut.elements = cut.block_taps * cut.inner;
     return;
   }
-  const int64_t room = std::max<int64_t>(0, positions - line.reach()) / line.pace();
-  cut.outputs = std::min(outputs, room + 1);
   const int64_t sources =
       std::min(line.sources(), (cut.outputs - 1) * (line.pace() + !line.uniform()) + line.reach());
   const int64_t lanes = std::max(sources, cut.outputs) * cut.inner;
@@ -331,10 +338,21 @@ Block Reducer::blocked() {
 
 // Gives each lane the number of its own tap on the last axis.
 Block Reducer::number_taps(const Block& in, int64_t taps, int64_t first_tap) {
+  const int64_t inner = place_->inner;
   Buffer to = fold_[2];
-  to.stride = taps * place_->inner;
-  for (int64_t t = 0; t < taps; ++t) {
-    pick(in, t, 1, 1, to, t * place_->inner, static_cast<uint64_t>(first_tap + t));
+  to.stride = taps * inner;
+  pick(in, 0, taps, 1, to, 0, static_cast<uint64_t>(first_tap));
+  const auto number = [&](auto* index) {
+    using Number = std::remove_reference_t<decltype(*index)>;
+    for (int64_t t = 0; t < taps; ++t) {
+      const Number add = static_cast<Number>(static_cast<uint64_t>(t) * r_.weight[last_]);
+      for (int64_t c = 0; c < inner; ++c) index[t * inner + c] += add;
+    }
+  };
+  if (r_.index_size == 4) {
+    number(static_cast<uint32_t*>(to.index));
+  } else {
+    number(static_cast<uint64_t*>(to.index));
   }
   return {to.values, to.stride, to.index, to.stride, 0};
 }
