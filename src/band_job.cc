@@ -250,23 +250,29 @@ void BandJob::put_averages(const BandTask& task, Worker* worker, char* to) const
   if (streaming_ && finish.uniform()) {
     finish.divide(rows, task.inner, from, 0, task.outputs);
   } else {
-    // Rows with the same divisor together: all of a plane, or one by one.
-    const int64_t together = finish.uniform() ? task.rows.size() : 1;
     int64_t across[kMaxPooled];
     for (int level = 0; level + 1 < last; ++level) across[level] = task.across[level];
-    for (int64_t i = 0; i < rows; i += together) {
-      const int64_t plane = i / task.rows.size(), r = i % task.rows.size();
+    const int64_t row_count = task.rows.size();
+    const auto divisor_at = [&](int64_t r) {
       if (last > 0) across[last - 1] = task.rows.begin + r;
-      const int64_t divisor = finish.uniform() ? 0 : plan_.counts.across(across);
-      char* sums = from + i * row_bytes;
-      if (streaming_) {
-        finish.divide(1, task.inner, sums, divisor, task.outputs);
-        continue;
+      return finish.uniform() ? 0 : plan_.counts.across(across);
+    };
+    for (int64_t r = 0; r < row_count;) {
+      // Rows with the same divisor go together.
+      const int64_t begin = r, divisor = divisor_at(r);
+      do ++r;
+      while (r < row_count && divisor_at(r) == divisor);
+      for (int64_t p = 0; p < task.planes; ++p) {
+        char* sums = from + (p * row_count + begin) * row_bytes;
+        if (streaming_) {
+          finish.divide(r - begin, task.inner, sums, divisor, task.outputs);
+          continue;
+        }
+        Strided shape = shape_in(*y_, task);
+        shape.rows = r - begin;
+        finish.store(shape, sums, divisor, task.outputs,
+                     to + p * y_->batch + begin * shape.row_stride);
       }
-      Strided shape = shape_in(*y_, task);
-      shape.rows = together;
-      finish.store(shape, sums, divisor, task.outputs,
-                   to + plane * y_->batch + r * shape.row_stride);
     }
   }
   if (streaming_) {

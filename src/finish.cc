@@ -9,17 +9,39 @@ AverageFinish::AverageFinish(const Plan& plan, int type, Lane lane, bool tangent
       lane_(lane),
       tangent_(tangent),
       uniform_(plan.counts.uniform()),
+      along_(arena->take<int64_t>(lanes)),
       divisors_(arena->take<int64_t>(lanes)),
       lane_divisors_(arena->take(lanes, lane_size(lane))) {
   if (is_half(type)) wide_ = arena->take<double>(elements);
 }
 
 void AverageFinish::find_divisors(int64_t across, Range outputs) {
+  if (uniform()) across = 1;
+  const bool same = outputs.begin == outputs_.begin && outputs.end == outputs_.end;
+  if (same && across == across_) return;
+  for (int64_t p = 0; !same && p < outputs.size(); ++p) {
+    along_[p] = uniform() ? uniform_ : plan_.counts.of(1, outputs.begin + p);
+  }
   for (int64_t p = 0; p < outputs.size(); ++p) {
-    divisors_[p] = uniform() ? uniform_ : plan_.counts.of(across, outputs.begin + p);
+    divisors_[p] = across * along_[p];
     // The average of an empty window is 0/0, but its tangent is 0.
     if (tangent_ && divisors_[p] == 0) divisors_[p] = 1;
   }
+  outputs_ = outputs;
+  across_ = across;
+  inner_ = 0;
+}
+
+template <class F>
+const F* AverageFinish::find_lane_divisors(int64_t inner) {
+  F* to = static_cast<F*>(lane_divisors_);
+  if (inner != inner_) {
+    for (int64_t p = 0, i = 0; p < outputs_.size(); ++p) {
+      for (int64_t c = 0; c < inner; ++c, ++i) to[i] = static_cast<F>(divisors_[p]);
+    }
+    inner_ = inner;
+  }
+  return to;
 }
 
 void AverageFinish::divide(int64_t rows, int64_t inner, void* sums, int64_t across, Range outputs) {
@@ -28,16 +50,9 @@ void AverageFinish::divide(int64_t rows, int64_t inner, void* sums, int64_t acro
   const CombineKernels& kernels = *plan_.kernels->combine;
   if (uniform()) return kernels.scale[lane](rows * lanes, sums, uniform_);
   find_divisors(across, outputs);
-  for (int64_t p = 0, i = 0; p < outputs.size(); ++p) {
-    for (int64_t c = 0; c < inner; ++c, ++i) {
-      if (lane_ == Lane::f32) {
-        static_cast<float*>(lane_divisors_)[i] = static_cast<float>(divisors_[p]);
-      } else {
-        static_cast<double*>(lane_divisors_)[i] = static_cast<double>(divisors_[p]);
-      }
-    }
-  }
-  kernels.divide[lane](rows, lanes, sums, lanes, lane_divisors_);
+  const void* by = lane_ == Lane::f32 ? static_cast<const void*>(find_lane_divisors<float>(inner))
+                                      : find_lane_divisors<double>(inner);
+  kernels.divide[lane](rows, lanes, sums, lanes, by);
 }
 
 void AverageFinish::store(const Strided& shape, void* sums, int64_t across, Range outputs,
@@ -59,11 +74,10 @@ void AverageFinish::store(const Strided& shape, void* sums, int64_t across, Rang
   if (const auto average = convert.average_halves[type_]) {
     constexpr int64_t kExact = int64_t{1} << 24;
     bool exact = true;
-    float* by = static_cast<float*>(lane_divisors_);
-    for (int64_t p = 0, i = 0; p < shape.positions; ++p) {
+    for (int64_t p = 0; p < shape.positions; ++p) {
       exact = exact && divisors_[p] > -kExact && divisors_[p] < kExact && divisors_[p] != 0;
-      for (int64_t c = 0; c < shape.inner; ++c, ++i) by[i] = static_cast<float>(divisors_[p]);
     }
+    const float* by = find_lane_divisors<float>(shape.inner);
     if (exact && average(shape, static_cast<const float*>(sums), by, to)) return;
   }
   // In f64, so that the quotient is rounded once, to the half.

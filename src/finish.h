@@ -25,14 +25,20 @@ class AverageFinish {
   void divide(int64_t rows, int64_t inner, void* sums, int64_t across, Range outputs);
 
  private:
+  // Both find what they look for where the last call left it, if it is the same.
   void find_divisors(int64_t across, Range outputs);
+  template <class F>
+  const F* find_lane_divisors(int64_t inner);
 
   const Plan& plan_;
   int type_;
   Lane lane_;
   bool tangent_;
   int64_t uniform_;
-  int64_t* divisors_;  // of each output
+  Range outputs_;               // of which along_ is known
+  int64_t across_ = 0;          // of which divisors_ are known
+  int64_t inner_ = 0;           // of which lane_divisors_ are known
+  int64_t *along_, *divisors_;  // of each output
   void* lane_divisors_;
   double* wide_ = nullptr;  // of f16 and bf16 results
 };
