@@ -14,14 +14,14 @@
 
 namespace {
 
-template <class T>
-std::vector<T> pooled(const std::string& line, const std::vector<T>& x, size_t outputs) {
+template <class T, class Y = T>
+std::vector<Y> pooled(const std::string& line, const std::vector<T>& x, size_t outputs) {
   ndpool_plan* made = nullptr;
   ndpool_error error{};
   EXPECT_EQ(ndpool_plan_parse(line.c_str(), &made, &error), NDPOOL_OK) << error.message;
   const std::unique_ptr<ndpool_plan, void (*)(ndpool_plan*)> plan(made, ndpool_plan_destroy);
   const ndpool_array none{nullptr, nullptr};
-  std::vector<T> y(outputs);
+  std::vector<Y> y(outputs);
   EXPECT_EQ(ndpool_forward(plan.get(), {x.data(), nullptr}, {y.data(), nullptr}, none, none,
                            nullptr, &error),
             NDPOOL_OK)
@@ -52,13 +52,16 @@ class Windows {
   std::vector<T> cells_;
 };
 
+__extension__ typedef __int128 Wide;
+
 // sum/divisor to nearest, halves away from zero, between the type's limits.
 template <class T>
-T expected_quotient(int64_t sum, int64_t divisor) {
-  const int64_t size = std::abs(sum), quotient = (2 * size + divisor) / (2 * divisor);
-  const int64_t value = sum < 0 ? -quotient : quotient;
+T expected_quotient(Wide sum, Wide divisor) {
+  const Wide size = sum < 0 ? -sum : sum, by = divisor < 0 ? -divisor : divisor;
+  const Wide quotient = (2 * size + by) / (2 * by);
+  const Wide value = (sum < 0) != (divisor < 0) ? -quotient : quotient;
   return static_cast<T>(
-      std::clamp<int64_t>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      std::clamp<Wide>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
 }
 
 // Windows of every sum that `step` divides.
@@ -98,6 +101,49 @@ TEST(Rounding, EverySumOfFourBytesOverEverySmallDivisorIsRoundedToNearest) {
 TEST(Rounding, SumsOfFourWordsOverEverySmallDivisorAreRoundedToNearest) {
   expect_exact_quotients<uint16_t>("u16", 7);
   expect_exact_quotients<int16_t>("i16", 5);
+}
+
+// Sums whose quotients lie at a half and on both sides of it, of every size.
+template <class T>
+void expect_halves_away_from_zero(const std::string& type) {
+  for (const int64_t divisor :
+       {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{-6}, int64_t{1000}, (int64_t{1} << 20) + 1,
+        int64_t{1} << 31, (int64_t{1} << 49) + 1, int64_t{1} << 51, -(int64_t{1} << 62)}) {
+    std::vector<T> x{0};
+    const Wide size = divisor < 0 ? -Wide{divisor} : Wide{divisor};
+    for (int bits = 0; bits < 64; ++bits) {
+      // The half of an odd number of divisors that is nearest to 2^bits.
+      const Wide half = ((Wide{1} << bits) / size * 2 + 1) * size / 2;
+      for (const Wide sum : {half - 1, half, half + 1, -half - 1, -half, 1 - half}) {
+        if (sum < std::numeric_limits<T>::min() || sum > std::numeric_limits<T>::max()) continue;
+        x.push_back(static_cast<T>(sum));
+      }
+    }
+    const std::string line =
+        "avg " + type + " " + std::to_string(x.size()) + " w1 divisor=" + std::to_string(divisor);
+    const std::vector<T> y = pooled(line, x, x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(y[i], expected_quotient<T>(x[i], divisor)) << line << ": sum " << x[i];
+    }
+  }
+}
+
+TEST(Rounding, SumsOfWideIntegersBesideAHalfAreRoundedToNearest) {
+  expect_halves_away_from_zero<int32_t>("i32");
+  expect_halves_away_from_zero<uint32_t>("u32");
+  expect_halves_away_from_zero<int64_t>("i64");
+  expect_halves_away_from_zero<uint64_t>("u64");
+}
+
+TEST(Rounding, SumsThatAFloatCannotHoldAreDividedAsTheyAre) {
+  std::vector<int32_t> x;
+  for (int32_t sum = 1 << 24; sum < 1 << 30; sum += 1'234'577) x.push_back(sum);
+  const std::string line = "avg i32 " + std::to_string(x.size()) + " w1 divisor=7 out=f32";
+  const std::vector<float> y = pooled<int32_t, float>(line, x, x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    // In double the quotient is near enough: no middle between two floats is that near to it.
+    EXPECT_EQ(y[i], static_cast<float>(x[i] / 7.0)) << line << ": sum " << x[i];
+  }
 }
 
 uint16_t bits_of(ndpool::Float16, float value) { return ndpool::to_float16(value).bits; }

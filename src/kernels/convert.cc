@@ -252,57 +252,155 @@ HWY_INLINE auto vector_quotient(D d, const L* sums, const hwy::HWY_NAMESPACE::TF
 }
 #endif
 
+// Sums of a block and what they are divided by, lane by lane: how averages are finished.
+constexpr int64_t kTogether = 64;
+
+// Whether all of n numbers lie between -limit and limit, a power of two.
+template <class L>
+bool all_within(const L* numbers, int64_t n, int64_t limit) {
+  L bits = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    bits |= static_cast<L>(numbers[i] ^ (numbers[i] >> (8 * sizeof(L) - 1)));
+  }
+  return bits < limit;
+}
+
+// Integers of one or two bytes from sums of up to four.
+template <class L, class T>
+struct NarrowQuotients {
+  using F = std::conditional_t<sizeof(L) == 2, float, double>;
+  static constexpr int64_t kMostDivisor = 1 << 20;
+  static bool run(const L* sums, const F* by, int64_t n, T* to) {
+    int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::ScalableTag<F> d;
+    const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+    for (; i + step <= n; i += step) {
+      hn::StoreU(vector_quotient<T>(d, sums + i, by + i), hn::Rebind<T, decltype(d)>(), to + i);
+    }
+#endif
+    for (; i < n; ++i) to[i] = quotient_by_float<F, T>(sums[i], by[i]);
+    return true;
+  }
+};
+
+// Other integers, in f64. A quotient that is not a half is at least 1/(2*divisor) away from one; of
+// sums below 2^50 that is more than is lost by dividing and by adding 1/2.
+template <class L, class T>
+struct WideQuotients {
+  using F = double;
+  static constexpr int64_t kMostDivisor = int64_t{1} << 50;
+  static bool run(const L* sums, const F* by, int64_t n, T* to) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::ScalableTag<double> d;
+    const hn::RebindToSigned<decltype(d)> d64;
+    const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+    if (!all_within(sums, n, kMostDivisor)) return false;
+    int64_t wide[kTogether]{};
+    for (int64_t i = 0; i < n; ++i) wide[i] = static_cast<int64_t>(sums[i]);
+    // In this range of doubles the last bit is worth 1: an integer is added to the bits, and taken
+    // out of them.
+    const auto magic = hn::Set(d, 0x1.8p52);
+    const auto low = hn::Set(d, lowest()), high = hn::Set(d, highest());
+    for (int64_t begin = 0; begin < n; begin += step) {
+      const auto bits = hn::Add(hn::LoadU(d64, wide + begin), hn::BitCast(d64, magic));
+      const auto sum = hn::Sub(hn::BitCast(d, bits), magic);
+      const auto quotient = hn::Div(sum, hn::LoadU(d, by + begin));
+      const auto rounded = hn::Trunc(hn::Add(quotient, hn::CopySign(hn::Set(d, 0.5), quotient)));
+      const auto inside = hn::Min(hn::Max(rounded, low), high);
+      const auto result = hn::BitCast(d64, hn::Add(inside, magic));
+      hn::StoreU(hn::Sub(result, hn::BitCast(d64, magic)), d64, wide + begin);
+    }
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(wide[i]);
+    return true;
+  }
+
+ private:
+  // As far as quotients reach.
+  static constexpr double lowest() {
+    if (std::is_unsigned_v<T>) return 0;
+    return sizeof(T) == 8 ? -0x1p50 : static_cast<double>(std::numeric_limits<T>::min());
+  }
+  static constexpr double highest() {
+    return sizeof(T) == 8 ? 0x1p50 : static_cast<double>(std::numeric_limits<T>::max());
+  }
+};
+
+// f32 and f64, where both numbers are exact in them.
+template <class L, class T>
+struct FloatQuotients {
+  using F = T;
+  static constexpr int64_t kMostDivisor = int64_t{1} << std::numeric_limits<T>::digits;
+  static bool run(const L* sums, const F* by, int64_t n, T* to) {
+    if constexpr (sizeof(L) > 2) {
+      if (!all_within(sums, n, kMostDivisor)) return false;
+    }
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(sums[i]) / by[i];
+    return true;
+  }
+};
+
+// One by one, whatever the numbers.
+template <class L, class T>
+void exact_quotients(const L* sums, const int64_t* by, int64_t n, T* to) {
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_integral_v<T>) {
+      to[i] = rounded_quotient<T>(sums[i], by[i]);
+    } else {
+      to[i] = nearest_ratio<T>(sums[i], by[i]);
+    }
+  }
+}
+
+template <class L, class T>
+using Quotients =
+    std::conditional_t<std::is_floating_point_v<T>, FloatQuotients<L, T>,
+                       std::conditional_t<sizeof(T) <= 2 && sizeof(L) <= 4, NarrowQuotients<L, T>,
+                                          WideQuotients<L, T>>>;
+
 template <class L, class T>
 void finish(const Strided& s, const void* sums, int64_t stride, const int64_t* divisors,
             char* dst) {
   const L* from = static_cast<const L*>(sums);
-  if constexpr (std::is_integral_v<T> && sizeof(T) <= 2 && sizeof(L) <= 4) {
-    using F = std::conditional_t<sizeof(L) == 2, float, double>;
-    bool small = s.inner == 1;
-    for (int64_t p = 0; p < s.positions; ++p) {
-      small = small && divisors[p] > -(1 << 20) && divisors[p] < 1 << 20;
+  const int64_t lanes = s.positions * s.inner;
+  const bool packed = (s.inner == 1 || s.inner_stride == int64_t{sizeof(T)}) &&
+                      (s.positions == 1 || s.position_stride == s.inner * int64_t{sizeof(T)});
+  for (int64_t begin = 0; begin < lanes; begin += kTogether) {
+    const int64_t n = lanes - begin < kTogether ? lanes - begin : kTogether;
+    int64_t spread[kTogether];
+    const int64_t* by = divisors + begin;
+    if (s.inner != 1) {
+      int64_t position = begin / s.inner, left = s.inner - begin % s.inner;
+      for (int64_t k = 0; k < n; ++position, left = s.inner) {
+        for (; left > 0 && k < n; --left) spread[k++] = divisors[position];
+      }
+      by = spread;
     }
-    constexpr int64_t kTogether = 64;
-    for (int64_t begin = 0; small && begin < s.positions; begin += kTogether) {
-      const int64_t n = s.positions - begin < kTogether ? s.positions - begin : kTogether;
-      F by[kTogether];
-      T block[kTogether];
-      for (int64_t k = 0; k < n; ++k) by[k] = static_cast<F>(divisors[begin + k]);
+    T block[kTogether];
+    const auto each_row = [&](auto divide) {
       for (int64_t r = 0; r < s.rows; ++r) {
-        const L* sum = from + r * stride + begin;
-        int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-        namespace hn = hwy::HWY_NAMESPACE;
-        const hn::ScalableTag<F> d;
-        const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-        for (; i + step <= n; i += step) {
-          hn::StoreU(vector_quotient<T>(d, sum + i, by + i), hn::Rebind<T, decltype(d)>(),
-                     block + i);
+        divide(from + r * stride + begin);
+        char* to = dst + r * s.row_stride;
+        if (packed) {
+          std::memcpy(to + begin * int64_t{sizeof(T)}, block, static_cast<size_t>(n) * sizeof(T));
+          continue;
         }
-#endif
-        for (; i < n; ++i) block[i] = quotient_by_float<F, T>(sum[i], by[i]);
-        char* to = dst + r * s.row_stride + begin * s.position_stride;
-        if (s.position_stride == int64_t{sizeof(T)}) {
-          std::memcpy(to, block, static_cast<size_t>(n) * sizeof(T));
-        } else {
-          for (int64_t k = 0; k < n; ++k) write<T>(to + k * s.position_stride, block[k]);
+        for (int64_t k = 0, i = begin; k < n; ++k, ++i) {
+          write<T>(to + i / s.inner * s.position_stride + i % s.inner * s.inner_stride, block[k]);
         }
       }
-    }
-    if (small) return;
-  }
-  for (int64_t r = 0; r < s.rows; ++r) {
-    for (int64_t p = 0; p < s.positions; ++p) {
-      const int64_t divisor = divisors[p];
-      for (int64_t c = 0; c < s.inner; ++c) {
-        char* to = dst + r * s.row_stride + p * s.position_stride + c * s.inner_stride;
-        const L sum = from[r * stride + p * s.inner + c];
-        if constexpr (std::is_integral_v<T>) {
-          write<T>(to, rounded_quotient<T>(sum, divisor));
-        } else {
-          write<T>(to, nearest_ratio<T>(sum, divisor));
-        }
-      }
+    };
+    if constexpr (kIsHalf<T>) {
+      each_row([&](const L* sum) { exact_quotients(sum, by, n, block); });
+    } else {
+      using Fast = Quotients<L, T>;
+      const bool fast = all_within(by, n, Fast::kMostDivisor);
+      typename Fast::F fast_by[kTogether]{};
+      for (int64_t k = 0; k < n; ++k) fast_by[k] = static_cast<typename Fast::F>(by[k]);
+      each_row([&](const L* sum) {
+        if (!fast || !Fast::run(sum, fast_by, n, block)) exact_quotients(sum, by, n, block);
+      });
     }
   }
 }
