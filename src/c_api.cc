@@ -284,10 +284,8 @@ int32_t ndpool_forward(const ndpool_plan* plan, ndpool_const_array x, ndpool_arr
         return ndpool::extreme_forward(p, call.exec, ax, ay, aa, ai, error);
       case NDPOOL_AVG:
         return ndpool::average(p, call.exec, ax, ay, {}, {}, error);
-      case NDPOOL_SMOOTH_MAX:
-        return ndpool::smooth_forward(p, call.exec, ax, {}, ay, {}, error);
       default:
-        return ndpool::windows_forward(p, call.exec, ax, {}, ay, {}, error);
+        return ndpool::terms_forward(p, call.exec, ax, {}, ay, {}, error);
     }
   });
 }
@@ -312,7 +310,8 @@ int32_t ndpool_jvp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_a
       case NDPOOL_AVG:
         return ndpool::average(p, call.exec, ax, ay, adx, ady, error);
       case NDPOOL_SMOOTH_MAX:
-        return ndpool::smooth_forward(p, call.exec, ax, adx, ay, ady, error);
+      case NDPOOL_LP:
+        return ndpool::terms_forward(p, call.exec, ax, adx, ay, ady, error);
       case NDPOOL_MAX:
       case NDPOOL_MIN:
         if (p.ties == NDPOOL_TIES_FIRST || p.ties == NDPOOL_TIES_LAST) {
@@ -364,7 +363,7 @@ int32_t ndpool_vjp(const ndpool_plan* plan, ndpool_const_array x, ndpool_const_a
     if (extreme && (p.ties == NDPOOL_TIES_FIRST || p.ties == NDPOOL_TIES_LAST)) {
       return ndpool::winner_vjp(p, call.exec, ax, ag, adx, error);
     }
-    if (p.op == NDPOOL_SMOOTH_MAX) return ndpool::smooth_vjp(p, call.exec, ax, ag, adx, error);
+    if (!extreme) return ndpool::terms_vjp(p, call.exec, ax, ag, adx, error);
     return ndpool::windows_vjp(p, call.exec, ax, ag, {}, adx, error);
   });
 }

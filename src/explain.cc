@@ -120,8 +120,9 @@ std::string explain(const Plan& plan) {
     add(&text, "  in %s lanes\n", kLaneNames[static_cast<int>(lane)]);
   } else if (plan.sums) {
     text +=
-        "  exponentials of cells, summed over windows as an average is (tap by tap where they are "
-        "too large or the result is too small for that); in f64 lanes\n";
+        "  terms of cells, summed over windows as an average is (tap by tap where they are too "
+        "large "
+        "or too small for that); in f64 lanes\n";
   } else {
     text += "  tap by tap: terms depend on the whole window; in f64 lanes\n";
   }

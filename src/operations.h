@@ -23,13 +23,13 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
 int32_t windows_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
                         const ArrayArg& y, const ArrayArg& dy, ndpool_error* error);
 
-// smooth.cc: smooth max, by exponentials of cells where that can be, else tap by tap.
-int32_t smooth_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
-                       const ArrayArg& y, const ArrayArg& dy, ndpool_error* error);
-int32_t smooth_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
-                   const ArrayArg& dx, ndpool_error* error);
+// terms.cc: smooth max and Lp, by terms of cells where that can be, else tap by tap.
+int32_t terms_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
+                      const ArrayArg& y, const ArrayArg& dy, ndpool_error* error);
+int32_t terms_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
+                  const ArrayArg& dx, ndpool_error* error);
 // What a thread needs for the former.
-size_t smooth_bytes(const Plan& plan);
+size_t terms_bytes(const Plan& plan);
 
 // Gradients are added up in boxes of at most so many cells.
 inline constexpr int64_t kBoxElements = 16384;

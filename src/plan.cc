@@ -303,11 +303,13 @@ Lane choose_sum_lane(const Plan& plan) {
   return bits <= 61 && type_size(plan.type) <= 4 ? Lane::i64 : Lane::i128;
 }
 
-// Smooth max sums exponentials as an average with divisor 1 sums cells.
+// Smooth max and Lp sum terms as an average with divisor 1 sums cells.
 int32_t plan_sums(const ndpool_desc& desc, Plan* plan, ndpool_error* error) {
-  const bool wanted = plan->op == NDPOOL_SMOOTH_MAX && plan->type != NDPOOL_F64 && !plan->mean &&
-                      plan->algorithm != NDPOOL_ALGORITHM_ROWS && plan->rank <= kMaxAxes;
-  if (!wanted) return NDPOOL_OK;
+  const bool smooth = plan->op == NDPOOL_SMOOTH_MAX && !plan->mean;
+  const bool lp = plan->op == NDPOOL_LP && std::isfinite(plan->p);
+  const bool possible = plan->type != NDPOOL_F64 && plan->rank <= kMaxAxes;
+  const bool wanted = plan->algorithm != NDPOOL_ALGORITHM_ROWS;
+  if ((!smooth && !lp) || !possible || !wanted) return NDPOOL_OK;
   const int64_t one = 1;
   ndpool_desc sums = desc;
   sums.op = NDPOOL_AVG;
@@ -315,7 +317,7 @@ int32_t plan_sums(const ndpool_desc& desc, Plan* plan, ndpool_error* error) {
   sums.divisor = &one;
   sums.count_include_pad = 1;
   sums.empty = NDPOOL_EMPTY_ERROR;
-  sums.beta = 1;
+  sums.beta = sums.p = 1;
   std::unique_ptr<Plan> made;
   if (int32_t code = make_plan(sums, &made, error)) return code;
   plan->sums_scratch = std::max(scratch_bytes(*plan), scratch_bytes(*made)) + Arena::kAlign;

@@ -39,8 +39,8 @@ struct Plan {
   Lane sum_lane = Lane::f32;  // of avg
   bool direct = false;        // so small that windows are pooled one by one
 
-  // Smooth max of up to 32 bits, no mean: the sums of its windows in f64, and the scratch that one
-  // thread needs for them or for going tap by tap. all_full: no window holds a pad.
+  // Smooth max, no mean, and Lp, of up to 32 bits: the sums of its windows in f64, and the scratch
+  // that one thread needs for them or for going tap by tap. all_full: no window holds a pad.
   std::unique_ptr<const Plan> sums;
   size_t sums_scratch = 0;
   bool all_full = false;

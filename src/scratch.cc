@@ -23,7 +23,11 @@ namespace {
 // row.
 size_t reduction_bytes(Reduction r, int64_t most_elements) {
   const int64_t size = static_cast<int64_t>(lane_size(r.lane));
-  const int64_t elements = std::min(most_elements, kBlockSlack * (kBlockBytes / size));
+  // Windows that fit a block beside 64 inner elements never make one much larger.
+  const Line& line = r.lines[r.space->pooled - 1];
+  const bool small = line.reach() <= kBlockBytes / size / 64;
+  const int64_t slack = !small ? kBlockSlack : line.uniform() ? 1 : 3;
+  const int64_t elements = std::min(most_elements, slack * (kBlockBytes / size));
   const Cut whole{1, elements, 1, elements, false, 1};
   const int64_t taps = kBlockBytes / size;
   const Cut blocked{1, 1, 64, std::max(taps, int64_t{64}), true, std::max<int64_t>(1, taps / 64)};
@@ -34,6 +38,7 @@ size_t reduction_bytes(Reduction r, int64_t most_elements) {
     const Reducer reducer(r, &arena);
     arena.take(cut.elements, lane_size(r.lane));
     arena.take(cut.elements, lane_size(r.lane));
+    arena.take<int64_t>(cut.elements);
     arena.take<int64_t>(cut.elements);
     arena.take<double>(cut.elements);
     bytes = std::max(bytes, arena.used());
@@ -125,7 +130,7 @@ size_t row_bytes(const Plan& plan);
 }  // namespace
 
 size_t scratch_bytes(const Plan& plan) {
-  return std::max({row_bytes(plan), band_bytes(plan), smooth_bytes(plan)});
+  return std::max({row_bytes(plan), band_bytes(plan), terms_bytes(plan)});
 }
 
 namespace {

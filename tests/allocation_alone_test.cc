@@ -201,12 +201,13 @@ TEST(Allocation, BesideItsArraysACallTakesAMegabyteAndALittleForEachThread) {
                            "avg f32 7x1x100x2600 w15x870 s1",
                            "avg f32 7x1x256x256 w101x101 s1 p50 nopad",
                            "max f32 16x64x300x16 w3x3 s1 d30x1",
-                           "lp f32 4x112x112 w3x3 s2 p=3",
+                           "lp f32 4x112x112 w3x3 s2 p=3 algorithm=rows",
                            "max f32 4x4x400x400 w2x2 ties=split"}) {
     for (const int threads : {1, 2, 7}) expect_little_memory(line, threads);
   }
-  // Boxes of exponentials: a megabyte for each thread.
+  // Boxes of terms: a megabyte for each thread.
   expect_little_memory("smooth f32 8x112x112 w3x3 s2 p1", 1);
+  expect_little_memory("lp f32 4x112x112 w3x3 s2 p=3", 1);
 }
 
 }  // namespace

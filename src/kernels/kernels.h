@@ -369,7 +369,7 @@ struct MoveKernels {
 
 // Exponents that leave room for sums and quotients in f64; and logarithms whose error of some units
 // in the last place of 1 is still far below that of an f32.
-inline constexpr double kSmoothReach = 300, kSmoothLeast = 0x1p-24;
+inline constexpr double kSmoothReach = 300, kSmoothLeast = 0x1p-24, kLpReach = 512;
 
 // Smooth max and Lp, in f64; `n` lanes.
 struct RealKernels {
@@ -387,13 +387,20 @@ struct RealKernels {
   // Of sums of those, in place: log(sum)/beta, NaN where |log(sum)| is below kSmoothLeast; false if
   // any is NaN.
   bool (*smooth_logarithms)(int64_t n, double beta, double* sum);
-  // product *= e, 0 where it was 0; false if any is NaN.
-  bool (*smooth_products)(int64_t n, const double* e, double* product);
+  // product *= by, 0 where it was 0; false if any is NaN.
+  bool (*multiply)(int64_t n, const double* by, double* product);
   // term = (|x|/largest)^p.
   void (*lp_term)(int64_t n, const double* x, const double* largest, double p, double* term);
   // power = sign(x)^odd * (|x|/largest/exp(log_ratio))^exponent, 0 where x or largest is 0.
   void (*lp_power)(int64_t n, const double* x, const double* largest, const double* log_ratio,
                    double exponent, bool odd, double* power);
+  // Of cells, in place: |x|^p, NaN where its logarithm exceeds kLpReach or x is not finite. slope,
+  // if given: sign(x)*|x|^(p-1), 0 where x is.
+  void (*lp_cells)(int64_t n, double p, double* x, double* slope);
+  // Of sums of those, in place: sum^(1/p); false if any is NaN.
+  bool (*lp_roots)(int64_t n, double p, double* sum);
+  // factor = sum^(1/p-1), 0 where the sum is.
+  void (*lp_factors)(int64_t n, double p, const double* sum, double* factor);
 };
 
 // The winners of max and min among the cells of a window, in f32 or f64.

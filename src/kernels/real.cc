@@ -185,11 +185,11 @@ bool smooth_logarithms(int64_t n, double beta, double* sum) {
   return complete;
 }
 
-bool smooth_products(int64_t n, const double* e, double* product) {
+bool multiply(int64_t n, const double* by, double* product) {
   const D d;
   bool complete = true;
   each_vector(n, [&](int64_t i, int64_t lanes) {
-    const V p = read(product + i, lanes), v = hn::Mul(p, read(e + i, lanes));
+    const V p = read(product + i, lanes), v = hn::Mul(p, read(by + i, lanes));
     const V result = hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), v);
     write(result, product + i, lanes);
     complete = complete && hn::AllFalse(d, hn::IsNaN(result));
@@ -267,8 +267,60 @@ void lp_power(int64_t n, const double* x, const double* largest, const double* l
   });
 }
 
-const RealKernels kReal = {smooth_term,       smooth_weight,   smooth_finish, smooth_cells,
-                           smooth_logarithms, smooth_products, lp_term,       lp_power};
+void lp_cells(int64_t n, double p, double* x, double* slope) {
+  const D d;
+  const V zero = hn::Zero(d), one = hn::Set(d, 1.0), infinity = hn::Set(d, kInfinity);
+  const V nan = hn::Set(d, std::numeric_limits<double>::quiet_NaN());
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V v = read(x + i, lanes), size = hn::Abs(v);
+    const auto none = hn::Eq(v, zero);
+    auto good = hn::Lt(size, infinity);
+    V before = one;  // |x|^(p-1)
+    if (p == 2) {
+      before = size;
+    } else if (p != 1) {
+      const V log = hn::Log(d, hn::IfThenElse(hn::AndNot(none, good), size, one));
+      good = hn::And(good, hn::Le(hn::Abs(hn::Mul(log, hn::Set(d, p))), hn::Set(d, kLpReach)));
+      before = hn::Exp(d, hn::IfThenElseZero(good, hn::Mul(log, hn::Set(d, p - 1))));
+    }
+    before = hn::IfThenElse(none, zero, before);
+    write(hn::IfThenElse(good, hn::Mul(before, size), nan), x + i, lanes);
+    if (slope) write(hn::CopySignToAbs(before, v), slope + i, lanes);
+  });
+}
+
+// sum^exponent for positive sums, 0 for 0, NaN for NaN.
+V power_of_sum(V sum, double exponent) {
+  const D d;
+  const auto positive = hn::Gt(sum, hn::Zero(d));
+  const V log = hn::Log(d, hn::IfThenElse(positive, sum, hn::Set(d, 1.0)));
+  return hn::IfThenElse(positive, power_of(log, exponent), sum);
+}
+
+bool lp_roots(int64_t n, double p, double* sum) {
+  const D d;
+  bool complete = true;
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V s = read(sum + i, lanes);
+    const V y = p == 1 ? s : p == 2 ? hn::Sqrt(s) : power_of_sum(s, 1 / p);
+    write(y, sum + i, lanes);
+    complete = complete && hn::AllFalse(d, hn::IsNaN(y));
+  });
+  return complete;
+}
+
+void lp_factors(int64_t n, double p, const double* sum, double* factor) {
+  const D d;
+  each_vector(n, [&](int64_t i, int64_t lanes) {
+    const V s = read(sum + i, lanes), one = hn::Set(d, 1.0);
+    const V f = p == 2 ? hn::Div(one, hn::Sqrt(s)) : power_of_sum(s, 1 / p - 1);
+    write(hn::IfThenElse(hn::Eq(s, hn::Zero(d)), s, f), factor + i, lanes);
+  });
+}
+
+const RealKernels kReal = {smooth_term,       smooth_weight, smooth_finish, smooth_cells,
+                           smooth_logarithms, multiply,      lp_term,       lp_power,
+                           lp_cells,          lp_roots,      lp_factors};
 
 template <class T>
 bool wins(T x, T y) {

@@ -1,7 +1,7 @@
-// What smooth.cc cuts a call into: boxes of the target by the axes of the array, with the outputs
+// What terms.cc cuts a call into: boxes of the target by the axes of the array, with the outputs
 // and cells that they need, and the way of such boxes between arrays and f64 scratch.
-#ifndef NDPOOL_SRC_SMOOTH_BOXES_H_
-#define NDPOOL_SRC_SMOOTH_BOXES_H_
+#ifndef NDPOOL_SRC_TERM_BOXES_H_
+#define NDPOOL_SRC_TERM_BOXES_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -13,13 +13,14 @@
 
 namespace ndpool {
 
-// Cells of a box; larger boxes leave the second-level cache.
-inline constexpr int64_t kBoxCells = 24576;
+// Cells of a box. Larger boxes leave the second-level cache; smaller ones meet more cells of wide
+// windows twice.
+inline constexpr int64_t kBoxCells = 20480;
 // Channels that come last are cut into pieces, to leave room for rows.
 inline constexpr int64_t kBoxInner = 64;
 
 // A box of an array by its axes, row-major without gaps.
-struct SmoothBox {
+struct TermBox {
   int64_t start[kMaxAxes], size[kMaxAxes];
 
   int64_t elements(int rank) const {
@@ -38,24 +39,26 @@ struct SmoothBox {
 };
 
 // The most cells that `outputs` neighbouring windows of an axis reach, and the most outputs that
-// reach into `cells` neighbouring cells.
+// reach into `cells` neighbouring cells. aligned: cells are as many as some strides, from the first
+// tap of a window on.
 inline int64_t most_cells(const Axis& axis, int64_t outputs) {
   const int64_t reach = axis.adaptive
                             ? geometry::mul_div(outputs, axis.cells, axis.outputs).quotient + 3
                             : (outputs - 1) * axis.stride + axis.extent();
   return std::min(axis.cells, reach);
 }
-inline int64_t most_outputs(const Axis& axis, int64_t cells) {
+inline int64_t most_outputs(const Axis& axis, int64_t cells, bool aligned) {
+  const int64_t last = aligned ? cells - axis.stride : cells - 1;
   const int64_t reach = axis.adaptive
                             ? geometry::mul_div(cells, axis.outputs, axis.cells).quotient + 3
-                            : (cells - 1 + axis.extent() - 1) / axis.stride + 1;
+                            : (last + axis.extent() - 1) / axis.stride + 1;
   return std::min(axis.outputs, reach);
 }
 
 // Calls visit(place, elements before it) for each place of the axes before the last three of a box,
 // in row-major order.
 template <class Visit>
-void each_piece(int rank, const SmoothBox& box, Visit visit) {
+void each_piece(int rank, const TermBox& box, Visit visit) {
   const int lead = std::max(0, rank - 3);
   int64_t piece = 1, at[kMaxAxes];
   for (int axis = lead; axis < rank; ++axis) piece *= box.size[axis];
@@ -72,9 +75,9 @@ void each_piece(int rank, const SmoothBox& box, Visit visit) {
 }
 
 // An array of a call, with its strides spelt out, and rows of a box of it as f64.
-class SmoothArray {
+class TermArray {
  public:
-  SmoothArray(int rank, const ArrayArg& a) : rank_(rank), arg_(a) {
+  TermArray(int rank, const ArrayArg& a) : rank_(rank), arg_(a) {
     int64_t row_major = a.element;
     for (int axis = rank - 1; axis >= 0; --axis) {
       stride_[axis] = a.strides ? a.strides[axis] : row_major;
@@ -83,12 +86,12 @@ class SmoothArray {
   }
 
   // The part of the array that a box covers, as an argument.
-  ArrayArg part(const SmoothBox& box) const {
+  ArrayArg part(const TermBox& box) const {
     return {address(box.start), stride_, box.size, box.start, arg_.element};
   }
 
   // The last three axes of a box of the array.
-  Strided shape_of(const SmoothBox& box) const {
+  Strided shape_of(const TermBox& box) const {
     const auto on = [&](int from_last) { return rank_ - from_last; };
     Strided shape;
     shape.inner = box.size[on(1)];
@@ -105,12 +108,12 @@ class SmoothArray {
     return to;
   }
 
-  void load(const SmoothBox& box, LoadFn get, double* to) const {
+  void load(const TermBox& box, LoadFn get, double* to) const {
     const Strided shape = shape_of(box);
     each_piece(rank_, box,
                [&](const int64_t* at, int64_t done) { get(shape, address(at), to + done); });
   }
-  void store(const SmoothBox& box, StoreFn put, const double* from) const {
+  void store(const TermBox& box, StoreFn put, const double* from) const {
     const Strided shape = shape_of(box);
     each_piece(rank_, box, [&](const int64_t* at, int64_t done) {
       put(shape, from + done, shape.positions * shape.inner, address(at));
@@ -123,22 +126,23 @@ class SmoothArray {
   int64_t stride_[kMaxAxes];
 };
 
-// The target of a call, y or dx, cut into boxes.
-class SmoothTasks {
+// The target of a call, y or dx, cut into boxes. Those of dx begin where windows do: cells of a
+// window that is cut apart are needed by all of its boxes.
+class TermTasks {
  public:
-  SmoothTasks(const Plan& plan, const ArrayArg& target, bool forward) : plan_(plan) {
+  TermTasks(const Plan& plan, const ArrayArg& target, bool forward) : plan_(plan) {
     const bool* is_pooled = plan.is_pooled.get();
+    const auto axis_at = [&](int i) -> const Axis& { return plan.even_axes[i]; };
     // Of n elements of the target, the outputs and the cells that they need: the most of any.
-    const auto reach = [&](int axis, int i, int64_t n) {
+    const auto reach = [&](int axis, int i, int64_t n, int64_t unit) {
       if (!is_pooled[axis]) return n;
-      const int64_t outputs = forward ? n : most_outputs(plan.axes[i], n);
-      return std::max({n, outputs, most_cells(plan.axes[i], outputs)});
+      const int64_t outputs = forward ? n : most_outputs(axis_at(i), n, unit > 1);
+      return std::max({n, outputs, most_cells(axis_at(i), outputs)});
     };
     for (int axis = 0, i = 0; axis < plan.rank; ++axis) {
       const int64_t begin = target.start ? target.start[axis] : 0;
       whole_.set(axis, {begin, begin + target.size[axis]});
-      step_[axis] = 1;
-      const int64_t least = reach(axis, i, 1);
+      const int64_t least = reach(axis, i, 1, 1);
       if (least > kBoxCells / elements_) {
         possible_ = false;
         return;
@@ -146,25 +150,40 @@ class SmoothTasks {
       elements_ *= least;
       i += is_pooled[axis];
     }
-    int pooled = plan.pooled;
+    int i = plan.pooled;
     for (int axis = plan.rank - 1; axis >= 0; --axis) {
-      pooled -= is_pooled[axis];
-      int64_t most = whole_.size[axis];
-      if (!is_pooled[axis] && pooled > 0) most = std::min(most, kBoxInner);
-      const int64_t others = elements_ / reach(axis, pooled, 1);
-      const auto fits = [&](int64_t n) { return reach(axis, pooled, n) <= kBoxCells / others; };
-      int64_t low = 1, high = std::max<int64_t>(1, most);
+      i -= is_pooled[axis];
+      int64_t most = std::max<int64_t>(1, whole_.size[axis]);
+      if (!is_pooled[axis] && i > 0) most = std::min(most, kBoxInner);
+      const int64_t others = elements_ / reach(axis, i, 1, 1);
+      // Room for more than one window on the axes before this one.
+      int64_t room = kBoxCells / others;
+      for (int before = axis - 1, k = i; before >= 0; --before) {
+        if (!is_pooled[before]) continue;
+        --k;
+        const int64_t least = reach(before, k, 1, 1),
+                      all = reach(before, k, whole_.size[before], 1);
+        room /= std::clamp<int64_t>(all / std::max<int64_t>(1, least), 1, 3);
+      }
+      const auto fits = [&](int64_t n, int64_t unit) { return reach(axis, i, n, unit) <= room; };
+      int64_t unit = 1;
+      if (!forward && is_pooled[axis] && !axis_at(i).adaptive) {
+        const int64_t stride = axis_at(i).stride;
+        if (stride <= most && fits(stride, stride)) unit = stride;
+        skipped_[axis] = (whole_.start[axis] + axis_at(i).pad_lo) % unit;
+      }
+      int64_t low = 1, high = (most + skipped_[axis] + unit - 1) / unit;
       while (low < high) {  // the largest that fits
         const int64_t middle = low + (high - low + 1) / 2;
-        if (fits(middle)) {
+        if (fits(middle * unit, unit)) {
           low = middle;
         } else {
           high = middle - 1;
         }
       }
-      step_[axis] = low;
-      elements_ = others * reach(axis, pooled, low);
-      total_ *= (whole_.size[axis] + low - 1) / low;
+      step_[axis] = low * unit;
+      elements_ = others * reach(axis, i, step_[axis], unit);
+      total_ *= pieces(axis);
     }
   }
 
@@ -174,26 +193,31 @@ class SmoothTasks {
   // The most elements of a box of the target, of the outputs and of the cells that it needs.
   int64_t elements() const { return elements_; }
 
-  SmoothBox at(int64_t task) const {
-    SmoothBox box;
+  TermBox at(int64_t task) const {
+    TermBox box;
     for (int axis = plan_.rank - 1; axis >= 0; --axis) {
       const Range whole = whole_.on(axis);
-      const int64_t pieces = (whole.size() + step_[axis] - 1) / step_[axis];
-      const int64_t begin = whole.begin + task % pieces * step_[axis];
-      box.set(axis, {begin, std::min(whole.end, begin + step_[axis])});
-      task /= pieces;
+      const int64_t piece = task % pieces(axis);
+      const int64_t begin = whole.begin - skipped_[axis] + piece * step_[axis];
+      box.set(axis, {std::max(whole.begin, begin), std::min(whole.end, begin + step_[axis])});
+      task /= pieces(axis);
     }
     return box;
   }
 
  private:
+  int64_t pieces(int axis) const {
+    return (skipped_[axis] + whole_.size[axis] + step_[axis] - 1) / step_[axis];
+  }
+
   const Plan& plan_;
-  SmoothBox whole_;
+  TermBox whole_;
   int64_t step_[kMaxAxes];
+  int64_t skipped_[kMaxAxes]{};  // before the target, from where the first box would begin
   int64_t elements_ = 1, total_ = 1;
   bool possible_ = true;
 };
 
 }  // namespace ndpool
 
-#endif  // NDPOOL_SRC_SMOOTH_BOXES_H_
+#endif  // NDPOOL_SRC_TERM_BOXES_H_

@@ -1,32 +1,33 @@
-// Smooth max by exponentials of cells: exp(beta*x) is computed once for each cell and summed over
-// windows as an average is, so that the cost does not grow with the window.
+// Smooth max and Lp by terms of cells: each cell's term is computed once and summed over windows as
+// an average is, so that the cost does not grow with the window.
 //
-//   S = sum of exp(beta*x) over the window         y = log(S)/beta
-//   dy = (sum of exp(beta*x) * dx) / S             dx = exp(beta*x) * sum of g/S
+//   smooth max:  S = sum of exp(beta*x)     y = log(S)/beta     slope = exp(beta*x)   factor = 1/S
+//   Lp:          S = sum of |x|^p           y = S^(1/p)         slope = sign(x)*|x|^(p-1)
+//                                                               factor = S^(1/p-1)
+//   dy = factor * sum of slope*dx           dx = slope * sum of factor*g
 //
-// In f64, for inputs of at most 32 bits. Exponents beyond ±kSmoothReach become NaN, and so do all
-// sums that they enter; where y would be so small that log(S) has too few digits, it becomes NaN as
-// well. Those outputs (or cells) are taken from the way tap by tap. Which way an output goes thus
-// follows from its own window, never from the cut.
+// In f64, for inputs of at most 32 bits. Terms that are too large or too small become NaN, and so
+// do all sums that they enter; where y would be so small that log(S) has too few digits, it becomes
+// NaN as well. Those outputs (or cells) are taken from the way tap by tap. Which way an output goes
+// thus follows from its own window, never from the cut.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "operations.h"
-#include "smooth_boxes.h"
+#include "term_boxes.h"
 
 namespace ndpool {
 namespace {
 
 // Scratch and steps that the way forward and the way back share.
-class SmoothWorker {
+class TermWorker {
  public:
-  SmoothWorker(const Plan& plan, const SmoothTasks& tasks, Arena* arena)
+  TermWorker(const Plan& plan, const TermTasks& tasks, Arena* arena)
       : plan_(plan), real_(*plan.kernels->real) {
     cells = arena->take<double>(tasks.elements());
     sums = arena->take<double>(tasks.elements());
     other = arena->take<double>(tasks.elements());
-    again = arena->take(tasks.elements(), type_size(plan.type));
     const int64_t last = plan.output_shape.back();
     lasts_ = arena->take<double>(2 * std::min(last, tasks.elements()));
     exec_.scratch_bytes = plan.sums_scratch;
@@ -34,15 +35,16 @@ class SmoothWorker {
   }
 
   double *cells, *sums, *other;
-  void* again;  // elements of the target, by the way tap by tap
+
+  bool smooth() const { return plan_.op == NDPOOL_SMOOTH_MAX; }
 
   const Exec& exec() const { return exec_; }
   LoadFn load() const { return plan_.kernels->convert->load[plan_.type][kLaneNumber<double>]; }
   StoreFn store() const { return plan_.kernels->convert->store[kLaneNumber<double>][plan_.type]; }
 
   // The cells that a box of outputs reaches.
-  SmoothBox reach(const SmoothBox& outputs) const {
-    SmoothBox box;
+  TermBox reach(const TermBox& outputs) const {
+    TermBox box;
     for (int axis = 0, i = 0; axis < plan_.rank; ++axis) {
       const bool pooled = plan_.is_pooled[static_cast<size_t>(axis)];
       box.set(axis, pooled ? cells_of(plan_.axes[i++], outputs.on(axis)) : outputs.on(axis));
@@ -50,23 +52,42 @@ class SmoothWorker {
     return box;
   }
 
-  // cells = exp(beta*x), sums = their sums over windows, pads included where they count.
-  void sum(const SmoothArray& x, const SmoothBox& of_cells, const SmoothBox& outputs) {
+  // sums = the sums of terms over windows, pads included where they count; cells = the terms, or
+  // the slopes.
+  enum class Keep : uint8_t { terms, slopes };
+  void sum(const TermArray& x, const TermBox& of_cells, const TermBox& outputs, Keep keep) {
     const int64_t n = of_cells.elements(plan_.rank);
     if (n > 0) {
-      x.load(of_cells, load(), cells);
-      real_.smooth_cells(n, plan_.beta, cells);
-      average(*plan_.sums, exec_, of_cells.array(cells, sizeof(double)),
+      const bool apart = keep == Keep::slopes && !smooth();
+      double* terms = apart ? other : cells;
+      x.load(of_cells, load(), terms);
+      if (smooth()) {
+        real_.smooth_cells(n, plan_.beta, terms);
+      } else {
+        real_.lp_cells(n, plan_.p, terms, apart ? cells : nullptr);
+      }
+      average(*plan_.sums, exec_, of_cells.array(terms, sizeof(double)),
               outputs.array(sums, sizeof(double)), {}, {}, nullptr);
     } else {
       std::memset(sums, 0, static_cast<size_t>(outputs.elements(plan_.rank)) * sizeof(double));
     }
-    if (plan_.counts.include_pad && !plan_.all_full) add_pads(outputs);
+    if (smooth() && plan_.counts.include_pad && !plan_.all_full) add_pads(outputs);
+  }
+
+  // y in place of its sum; false if any is NaN.
+  bool finish(int64_t n) const {
+    return smooth() ? real_.smooth_logarithms(n, plan_.beta, sums)
+                    : real_.lp_roots(n, plan_.p, sums);
+  }
+  // Of sums: what derivatives are multiplied by; 0 where there is no term.
+  void find_factors(int64_t n, double* factors) const {
+    if (!smooth()) return real_.lp_factors(n, plan_.p, sums, factors);
+    for (int64_t i = 0; i < n; ++i) factors[i] = sums[i] == 0 ? 0 : 1 / sums[i];
   }
 
   // Where values are NaN, those of `from` take their place. `room`: as many elements.
-  void take_again(const SmoothBox& box, const ArrayArg& from, double* room, double* values) const {
-    SmoothArray(plan_.rank, from).load(box, load(), room);
+  void take_again(const TermBox& box, const ArrayArg& from, double* room, double* values) const {
+    TermArray(plan_.rank, from).load(box, load(), room);
     const int64_t n = box.elements(plan_.rank);
     for (int64_t i = 0; i < n; ++i) {
       if (values[i] != values[i]) values[i] = room[i];
@@ -77,7 +98,7 @@ class SmoothWorker {
   // f(the first element of a row of outputs, the products of cells and of counted taps over the
   // axes before the last).
   template <class F>
-  void each_row(const SmoothBox& outputs, F f) const {
+  void each_row(const TermBox& outputs, F f) const {
     const int last = plan_.rank - 1;
     int64_t at[kMaxAxes];
     std::copy(outputs.start, outputs.start + plan_.rank, at);
@@ -100,7 +121,7 @@ class SmoothWorker {
   }
 
   // The same factors along the last axis: cells, then counted taps.
-  const double* along(const SmoothBox& outputs) const {
+  const double* along(const TermBox& outputs) const {
     const int last = plan_.rank - 1;
     const int64_t n = outputs.size[last];
     const bool pooled = plan_.is_pooled[static_cast<size_t>(last)];
@@ -115,7 +136,7 @@ class SmoothWorker {
   }
 
   // A pad is a zero, and exp(beta*0) is 1. Pads along the last axis are at its ends.
-  void add_pads(const SmoothBox& outputs) {
+  void add_pads(const TermBox& outputs) {
     const int64_t n = outputs.size[plan_.rank - 1];
     const double *present_along = along(outputs), *counted_along = present_along + n;
     int64_t head = 0, tail = n;
@@ -141,10 +162,10 @@ class SmoothWorker {
 };
 
 // Forward, and with dx and dy the tangent as well; y may be left out then.
-class SmoothJob : public Job {
+class TermsJob : public Job {
  public:
-  SmoothJob(const Plan& plan, const ArrayArg& x, const ArrayArg& dx, const ArrayArg& y,
-            const ArrayArg& dy)
+  TermsJob(const Plan& plan, const ArrayArg& x, const ArrayArg& dx, const ArrayArg& y,
+           const ArrayArg& dy)
       : plan_(plan),
         with_y_(y.size != nullptr),
         with_dy_(dy.size != nullptr),
@@ -154,15 +175,14 @@ class SmoothJob : public Job {
         dy_(plan.rank, with_dy_ ? dy : y),
         tasks_(plan, with_y_ ? y : dy, true) {}
 
-  const SmoothTasks& tasks() const { return tasks_; }
+  const TermTasks& tasks() const { return tasks_; }
 
   void work(Arena* arena, TaskQueue* queue) const override {
-    SmoothWorker worker(plan_, tasks_, arena);
+    TermWorker worker(plan_, tasks_, arena);
     Tangents tangents{};
     if (with_dy_) {
       tangents.cells = arena->take<double>(tasks_.elements());
       tangents.sums = arena->take<double>(tasks_.elements());
-      tangents.again = arena->take(tasks_.elements(), type_size(plan_.type));
     }
     if (!queue) return;
     for (Range range; queue->take(&range);) {
@@ -173,21 +193,20 @@ class SmoothJob : public Job {
  private:
   struct Tangents {
     double *cells, *sums;
-    void* again;
   };
 
-  void run(SmoothWorker* worker, const Tangents& tangents, const SmoothBox& outputs) const {
-    const SmoothBox cells = worker->reach(outputs);
-    worker->sum(x_, cells, outputs);
+  void run(TermWorker* worker, const Tangents& tangents, const TermBox& outputs) const {
+    const TermBox cells = worker->reach(outputs);
+    worker->sum(x_, cells, outputs, with_dy_ ? TermWorker::Keep::slopes : TermWorker::Keep::terms);
     const int64_t n = outputs.elements(plan_.rank);
     double *y = worker->sums, *dy = tangents.sums;
     bool complete = true;
     if (with_dy_) complete = sum_tangents(*worker, tangents, cells, outputs);
-    if (with_y_) complete &= plan_.kernels->real->smooth_logarithms(n, plan_.beta, y);
+    if (with_y_) complete &= worker->finish(n);
     if (!complete) {
       const size_t element = type_size(plan_.type);
-      const ArrayArg again_y = with_y_ ? outputs.array(worker->again, element) : ArrayArg{};
-      const ArrayArg again_dy = with_dy_ ? outputs.array(tangents.again, element) : ArrayArg{};
+      const ArrayArg again_y = with_y_ ? outputs.array(worker->cells, element) : ArrayArg{};
+      const ArrayArg again_dy = with_dy_ ? outputs.array(tangents.cells, element) : ArrayArg{};
       windows_forward(plan_, worker->exec(), x_.part(cells),
                       with_dy_ ? dx_.part(cells) : ArrayArg{}, again_y, again_dy, nullptr);
       if (with_y_) worker->take_again(outputs, again_y, worker->other, y);
@@ -198,8 +217,8 @@ class SmoothJob : public Job {
   }
 
   // The tangents of the outputs; false if some are NaN.
-  bool sum_tangents(const SmoothWorker& worker, const Tangents& tangents, const SmoothBox& cells,
-                    const SmoothBox& outputs) const {
+  bool sum_tangents(const TermWorker& worker, const Tangents& tangents, const TermBox& cells,
+                    const TermBox& outputs) const {
     const int64_t n = cells.elements(plan_.rank), m = outputs.elements(plan_.rank);
     if (n > 0) {
       dx_.load(cells, worker.load(), tangents.cells);
@@ -208,9 +227,10 @@ class SmoothJob : public Job {
               outputs.array(tangents.sums, sizeof(double)), {}, {}, nullptr);
     }
     bool complete = true;
+    worker.find_factors(m, worker.other);
     for (int64_t i = 0; i < m; ++i) {
-      const double sum = worker.sums[i];
-      const double dy = n > 0 && sum != 0 ? tangents.sums[i] / sum : 0;
+      const double factor = worker.other[i];
+      const double dy = n > 0 && factor != 0 ? tangents.sums[i] * factor : 0;
       tangents.sums[i] = dy;
       complete &= dy == dy;
     }
@@ -219,23 +239,23 @@ class SmoothJob : public Job {
 
   const Plan& plan_;
   bool with_y_, with_dy_;
-  SmoothArray x_, dx_, y_, dy_;
-  SmoothTasks tasks_;
+  TermArray x_, dx_, y_, dy_;
+  TermTasks tasks_;
 };
 
-class SmoothVjpJob : public Job {
+class TermsVjpJob : public Job {
  public:
-  SmoothVjpJob(const Plan& plan, const ArrayArg& x, const ArrayArg& g, const ArrayArg& dx)
+  TermsVjpJob(const Plan& plan, const ArrayArg& x, const ArrayArg& g, const ArrayArg& dx)
       : plan_(plan),
         x_(plan.rank, x),
         g_(plan.rank, g),
         dx_(plan.rank, dx),
         tasks_(plan, dx, false) {}
 
-  const SmoothTasks& tasks() const { return tasks_; }
+  const TermTasks& tasks() const { return tasks_; }
 
   void work(Arena* arena, TaskQueue* queue) const override {
-    SmoothWorker worker(plan_, tasks_, arena);
+    TermWorker worker(plan_, tasks_, arena);
     if (!queue) return;
     for (Range range; queue->take(&range);) {
       for (int64_t i = range.begin; i < range.end; ++i) run(&worker, tasks_.at(i));
@@ -243,8 +263,8 @@ class SmoothVjpJob : public Job {
   }
 
  private:
-  void run(SmoothWorker* worker, const SmoothBox& target) const {
-    const SmoothBox outputs = reached(target), cells = worker->reach(outputs);
+  void run(TermWorker* worker, const TermBox& target) const {
+    const TermBox outputs = reached(target), cells = worker->reach(outputs);
     const int64_t n = target.elements(plan_.rank), m = outputs.elements(plan_.rank);
     double* gradient = worker->other;
     if (m == 0) {
@@ -252,44 +272,49 @@ class SmoothVjpJob : public Job {
       dx_.store(target, worker->store(), gradient);
       return;
     }
-    worker->sum(x_, cells, outputs);
-    // other = g, then g/S in place of S, then what each cell gathers.
+    worker->sum(x_, cells, outputs, TermWorker::Keep::slopes);
+    // other = g, then the products with it in place of the factors, then what each cell gathers.
+    worker->find_factors(m, worker->sums);
     g_.load(outputs, worker->load(), worker->other);
-    for (int64_t i = 0; i < m; ++i) worker->sums[i] = worker->other[i] / worker->sums[i];
+    for (int64_t i = 0; i < m; ++i) worker->sums[i] *= worker->other[i];
     average_vjp(*plan_.sums, worker->exec(), outputs.array(worker->sums, sizeof(double)),
                 target.array(gradient, sizeof(double)), nullptr);
     const bool complete = multiply(*worker, cells, target, gradient);
     if (!complete) {
-      const ArrayArg again = target.array(worker->again, type_size(plan_.type));
+      const ArrayArg again = target.array(worker->sums, type_size(plan_.type));
       windows_vjp(plan_, worker->exec(), x_.part(cells), g_.part(outputs), {}, again, nullptr);
       worker->take_again(target, again, worker->cells, gradient);
     }
     dx_.store(target, worker->store(), gradient);
   }
 
-  // gradient *= exp(beta*x); false if some became NaN. Cells that no window reaches have gradient
+  // gradient *= slope; false if some became NaN. Cells that no window reaches have gradient
   // 0, and a tile of x need not hold them.
-  bool multiply(const SmoothWorker& worker, const SmoothBox& cells, const SmoothBox& target,
+  bool multiply(const TermWorker& worker, const TermBox& cells, const TermBox& target,
                 double* gradient) const {
-    SmoothBox both;
+    TermBox both;
     for (int axis = 0; axis < plan_.rank; ++axis) {
       const Range a = cells.on(axis), b = target.on(axis);
       both.set(axis, {std::max(a.begin, b.begin), std::min(a.end, b.end)});
       if (both.size[axis] <= 0) return true;
     }
-    const SmoothArray from(plan_.rank, cells.array(worker.cells, sizeof(double)));
-    const SmoothArray to(plan_.rank, target.array(gradient, sizeof(double)));
+    const TermArray from(plan_.rank, cells.array(worker.cells, sizeof(double)));
+    const TermArray to(plan_.rank, target.array(gradient, sizeof(double)));
     const Strided f = from.shape_of(both), t = to.shape_of(both);
     bool complete = true;
+    // Rows that lie side by side in both are one.
+    const auto joined = [&](const Strided& s) {
+      return s.position_stride == s.inner * int64_t{sizeof(double)};
+    };
+    const int64_t together = joined(f) && joined(t) ? f.positions : 1;
     each_piece(plan_.rank, both, [&](const int64_t* at, int64_t) {
-      const char* exponentials = from.address(at);
+      const char* slopes = from.address(at);
       char* gradients = to.address(at);
       for (int64_t r = 0; r < f.rows; ++r) {
-        for (int64_t p = 0; p < f.positions; ++p) {
-          complete &= plan_.kernels->real->smooth_products(
-              f.inner,
-              reinterpret_cast<const double*>(exponentials + r * f.row_stride +
-                                              p * f.position_stride),
+        for (int64_t p = 0; p < f.positions; p += together) {
+          complete &= plan_.kernels->real->multiply(
+              together * f.inner,
+              reinterpret_cast<const double*>(slopes + r * f.row_stride + p * f.position_stride),
               reinterpret_cast<double*>(gradients + r * t.row_stride + p * t.position_stride));
         }
       }
@@ -297,8 +322,8 @@ class SmoothVjpJob : public Job {
     return complete;
   }
 
-  SmoothBox reached(const SmoothBox& target) const {
-    SmoothBox box;
+  TermBox reached(const TermBox& target) const {
+    TermBox box;
     for (int axis = 0, i = 0; axis < plan_.rank; ++axis) {
       const bool pooled = plan_.is_pooled[static_cast<size_t>(axis)];
       Range range = pooled ? outputs_of(plan_.axes[i++], target.on(axis)) : target.on(axis);
@@ -309,8 +334,8 @@ class SmoothVjpJob : public Job {
   }
 
   const Plan& plan_;
-  SmoothArray x_, g_, dx_;
-  SmoothTasks tasks_;
+  TermArray x_, g_, dx_;
+  TermTasks tasks_;
 };
 
 template <class Job>
@@ -324,25 +349,25 @@ int32_t run(const Job& job, const Exec& exec, ndpool_error* error) {
 
 }  // namespace
 
-int32_t smooth_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
-                       const ArrayArg& y, const ArrayArg& dy, ndpool_error* error) {
+int32_t terms_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
+                      const ArrayArg& y, const ArrayArg& dy, ndpool_error* error) {
   if (plan.sums) {
-    const SmoothJob job(plan, x, dx, y, dy);
+    const TermsJob job(plan, x, dx, y, dy);
     if (can_run(job, exec)) return run(job, exec, error);
   }
   return windows_forward(plan, exec, x, dx, y, dy, error);
 }
 
-int32_t smooth_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
-                   const ArrayArg& dx, ndpool_error* error) {
+int32_t terms_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
+                  const ArrayArg& dx, ndpool_error* error) {
   if (plan.sums) {
-    const SmoothVjpJob job(plan, x, g, dx);
+    const TermsVjpJob job(plan, x, g, dx);
     if (can_run(job, exec)) return run(job, exec, error);
   }
   return windows_vjp(plan, exec, x, g, {}, dx, error);
 }
 
-size_t smooth_bytes(const Plan& plan) {
+size_t terms_bytes(const Plan& plan) {
   if (!plan.sums) return 0;
   ArrayArg x, y;
   x.size = plan.shape.data();
@@ -355,8 +380,8 @@ size_t smooth_bytes(const Plan& plan) {
     job.work(&arena, nullptr);
     bytes = std::max(bytes, arena.used());
   };
-  count(SmoothJob(plan, x, x, y, y));
-  count(SmoothVjpJob(plan, x, y, x));
+  count(TermsJob(plan, x, x, y, y));
+  count(TermsVjpJob(plan, x, y, x));
   return bytes;
 }
 
