@@ -3,11 +3,12 @@
 namespace ndpool {
 
 AverageFinish::AverageFinish(const Plan& plan, int type, Lane lane, bool tangent, int64_t lanes,
-                             int64_t elements, Arena* arena)
+                             int64_t elements, Arena* arena, bool planes)
     : plan_(plan),
       type_(type),
       lane_(lane),
       tangent_(tangent),
+      planes_(planes),
       uniform_(plan.counts.uniform()),
       along_(arena->take<int64_t>(lanes)),
       divisors_(arena->take<int64_t>(lanes)),
@@ -15,12 +16,18 @@ AverageFinish::AverageFinish(const Plan& plan, int type, Lane lane, bool tangent
   if (is_half(type)) wide_ = arena->take<double>(elements);
 }
 
+int64_t AverageFinish::count_at(int64_t output) const {
+  if (!planes_) return plan_.counts.of(1, output);
+  const int64_t row = plan_.even_axes[1].outputs, across = output / row;
+  return plan_.counts.of(plan_.counts.across(&across), output % row);
+}
+
 void AverageFinish::find_divisors(int64_t across, Range outputs) {
   if (uniform()) across = 1;
   const bool same = outputs.begin == outputs_.begin && outputs.end == outputs_.end;
   if (same && across == across_) return;
   for (int64_t p = 0; !same && p < outputs.size(); ++p) {
-    along_[p] = uniform() ? uniform_ : plan_.counts.of(1, outputs.begin + p);
+    along_[p] = uniform() ? uniform_ : count_at(outputs.begin + p);
   }
   for (int64_t p = 0; p < outputs.size(); ++p) {
     divisors_[p] = across * along_[p];

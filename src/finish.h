@@ -11,9 +11,10 @@ namespace ndpool {
 
 class AverageFinish {
  public:
-  // For rows of up to `lanes` lanes, `elements` in all. tangent: sums are of a tangent.
+  // For rows of up to `lanes` lanes, `elements` in all. tangent: sums are of a tangent. planes: a
+  // "row" is all of a plane of two pooled axes.
   AverageFinish(const Plan& plan, int type, Lane lane, bool tangent, int64_t lanes,
-                int64_t elements, Arena* arena);
+                int64_t elements, Arena* arena, bool planes = false);
 
   // Whether all windows have the same divisor; `across` below is then of no importance.
   bool uniform() const { return uniform_ != 0; }
@@ -25,6 +26,7 @@ class AverageFinish {
   void divide(int64_t rows, int64_t inner, void* sums, int64_t across, Range outputs);
 
  private:
+  int64_t count_at(int64_t output) const;
   // Both find what they look for where the last call left it, if it is the same.
   void find_divisors(int64_t across, Range outputs);
   template <class F>
@@ -33,7 +35,7 @@ class AverageFinish {
   const Plan& plan_;
   int type_;
   Lane lane_;
-  bool tangent_;
+  bool tangent_, planes_;
   int64_t uniform_;
   Range outputs_;               // of which along_ is known
   int64_t across_ = 0;          // of which divisors_ are known

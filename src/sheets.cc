@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "contiguous.h"
+#include "identity.h"
 #include "machine.h"
 
 namespace ndpool {
 namespace {
 
 constexpr int64_t kMostBytes = 72 * 1024;
-constexpr int64_t kPlaces = 1024;  // that planes should have together
-constexpr int64_t kMostWindow = 64, kMostRow = 72;
+constexpr int64_t kPlaceBytes = 4096;  // that planes should have together
+constexpr int64_t kMostWindow = 64, kMostRowBytes = 288;
 constexpr int64_t kTiny = 64;          // cells of planes that PlanesJob takes less time to turn
 constexpr int64_t kVectorsBehind = 4;  // places that kernels may read or write behind the last
 
@@ -25,26 +25,33 @@ SheetsJob::SheetsJob(const Plan& plan, const Space& space, const Bound& x, const
 }
 
 void SheetsJob::choose() {
-  const int64_t lanes = plan_.kernels->sheets->lanes;
-  if (plan_.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || lanes == 0 || plan_.type != NDPOOL_F32 ||
-      plan_.out_type != NDPOOL_F32 || plan_.has_empty_windows || space_.pooled != 2 ||
-      space_.inner != 1) {
+  const bool sum = plan_.op == NDPOOL_AVG;
+  lane_ = sum ? plan_.sum_lane : native_lane(plan_.type);
+  const int64_t lanes = plan_.kernels->sheets->lanes(lane_);
+  if (plan_.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || lanes == 0 || lane_ == Lane::i128 ||
+      plan_.has_empty_windows || space_.pooled != 2 || space_.inner != 1) {
     return;
   }
-  if (plan_.op == NDPOOL_AVG) {
-    sheet_.divisor = plan_.counts.uniform();
-    if (plan_.sum_lane != Lane::f32 || sheet_.divisor == 0) return;
+  lane_size_ = static_cast<int64_t>(lane_size(lane_));
+  native_ = !is_half(plan_.type) && lane_ == native_lane(plan_.type);
+  finished_ = native_ && plan_.out_type == plan_.type;
+  if (sum) {
+    const int64_t divisor = plan_.counts.uniform();
+    finished_ = finished_ && is_float(plan_.type) && divisor != 0;
+    if (finished_) sheet_.divisor = divisor;
   } else {
-    constexpr float kInfinite = std::numeric_limits<float>::infinity();
-    sheet_.absent = plan_.op == NDPOOL_MAX ? -kInfinite : kInfinite;
+    // Halves are compared as integers.
+    const int type = is_half(plan_.type) ? static_cast<int>(NDPOOL_I16) : plan_.type;
+    write_extreme(type, plan_.op == NDPOOL_MAX, sheet_.absent);
   }
   const Axis &down = plan_.even_axes[0], &along = plan_.even_axes[1];
   for (const Axis* axis : {&down, &along}) {
     if (axis->adaptive || axis->dilation != 1 || axis->window > kMostWindow) return;
   }
-  if (along.stride > 2 || along.cells > kMostRow || along.outputs > kMostRow) return;
+  if (along.stride > 2 || std::max(along.cells, along.outputs) > kMostRowBytes / lane_size_) return;
   if (down.outputs * along.outputs == 1) return;  // there are better ways to reduce a whole plane
-  if (plan_.op != NDPOOL_AVG && along.stride == 2 && along.cells * down.cells <= kTiny) return;
+  const bool turned = x_.element >= 4 && along.stride == 2 && (!sum || lane_ != Lane::f32);
+  if (turned && along.cells * down.cells <= kTiny) return;
   const auto cells = [&](int i) { return plan_.even_axes[i].cells; };
   const auto outputs = [&](int i) { return plan_.even_axes[i].outputs; };
   if (!has_plain_planes(space_, x_, cells) || !has_plain_planes(space_, y_, outputs)) return;
@@ -68,23 +75,23 @@ void SheetsJob::choose() {
   const bool in_one_piece = y_.batch == plane * y_.element;
   streaming_ = in_one_piece &&
                static_cast<size_t>(elements_of(space_, y_) * y_.element) >= streaming_bytes();
-  staged_ = streaming_ || along.outputs < lanes;
+  staged_ = streaming_ || !finished_ || along.outputs < lanes;
   sheet_.place_step = rows * along.cells;
   if (in_one_piece) {
-    together_ = std::clamp<int64_t>(kPlaces / sheet_.place_step, 1, space_.batch);
+    together_ = std::clamp<int64_t>(kPlaceBytes / lane_size_ / sheet_.place_step, 1, space_.batch);
   }
   down_lanes_ = plan_axis(down.window, along.cells, together_ * sheet_.place_step, &sheet_.down);
   along_lanes_ =
       plan_axis(along.window, 1, together_ * down.outputs * sheet_.pitch + reach, &sheet_.along);
   groups_ = (space_.batch + together_ - 1) / together_;
   const int64_t staged = staged_ ? together_ * plane : 0;
-  possible_ = (down_lanes_ + along_lanes_ + staged) * int64_t{sizeof(float)} <= kMostBytes;
+  possible_ = (down_lanes_ + along_lanes_ + staged) * lane_size_ <= kMostBytes;
 }
 
 // Returns how many elements of scratch it takes.
 int64_t SheetsJob::plan_axis(int64_t window, int64_t step, int64_t places, SheetAxis* axis) const {
-  const int64_t room =
-      places + kVectorsBehind * plan_.kernels->sheets->lanes + sheet_.row + sheet_.pitch;
+  const int64_t lanes = plan_.kernels->sheets->lanes(lane_);
+  const int64_t room = places + kVectorsBehind * lanes + sheet_.row + sheet_.pitch;
   if (window <= 4) {
     for (int64_t t = 0; t < window; ++t) axis->part[axis->parts++] = t * step;
     return room;
@@ -131,32 +138,74 @@ std::string SheetsJob::describe() const {
          std::string(streaming_ ? "; results go past the caches" : "");
 }
 
+// Cells to lanes, in their places.
+void SheetsJob::load(int64_t planes, const char* x, char* down) const {
+  const ConvertKernels& convert = *plan_.kernels->convert;
+  const bool key = plan_.op != NDPOOL_AVG && is_half(plan_.type);
+  const LoadFn get = key ? convert.load_key[plan_.op == NDPOOL_MAX ? kMax : kMin][plan_.type]
+                         : convert.load[plan_.type][static_cast<int>(lane_)];
+  // Planes without rows around them lie side by side.
+  const int64_t together = sheet_.place_step == sheet_.cells ? planes : 1;
+  const Strided shape{together, 1, sheet_.cells, x_.batch, 0, x_.element};
+  for (int64_t p = 0; p < planes; p += together) {
+    get(shape, x + p * x_.batch, down + (sheet_.place + p * sheet_.place_step) * lane_size_);
+  }
+}
+
+// Results that the kernel has not finished, to where they belong, or where they are if they are to
+// go past the caches.
+void SheetsJob::put(int64_t planes, char* results, char* y, AverageFinish* finish) const {
+  const int64_t plane = sheet_.rows * sheet_.outputs;
+  const Strided shape{planes, plane, 1, plane * y_.element, y_.element, y_.element};
+  if (plan_.op == NDPOOL_AVG) {
+    finish->store(shape, results, 1, {0, plane}, y);
+  } else {
+    plan_.kernels->convert->store_key[plan_.type](shape, results, plane, y);
+  }
+}
+
 void SheetsJob::work(Arena* arena, TaskQueue* queue) const {
   const SheetKernels& kernels = *plan_.kernels->sheets;
+  const int lane = static_cast<int>(lane_);
+  const size_t size = static_cast<size_t>(lane_size_);
   const int64_t plane = sheet_.rows * sheet_.outputs;
-  auto* down = arena->take<float>(down_lanes_);
-  auto* along = arena->take<float>(along_lanes_);
-  auto* staged = arena->take<float>(staged_ ? together_ * plane + kernels.lanes : 0);
+  auto* down = static_cast<char*>(arena->take(down_lanes_, size));
+  auto* along = static_cast<char*>(arena->take(along_lanes_, size));
+  const int64_t staged_lanes = staged_ ? together_ * plane + kernels.lanes(lane_) : 0;
+  auto* staged = static_cast<char*>(arena->take(staged_lanes, size));
+  const bool sum = plan_.op == NDPOOL_AVG, converted = !finished_;
+  AverageFinish finish(plan_, plan_.out_type, lane_, false, converted && sum ? plane : 0,
+                       converted && sum ? together_ * plane : 0, arena, true);
+  char* ready =
+      converted && streaming_
+          ? static_cast<char*>(arena->take(together_ * plane, static_cast<size_t>(y_.element)))
+          : staged;
   if (!queue) return;
-  std::fill(down, down + down_lanes_, sheet_.absent);
-  std::fill(along, along + along_lanes_, sheet_.absent);
-  SheetKernels::Kinds kinds{nullptr, kernels.average};
-  if (plan_.op != NDPOOL_AVG) kinds = kernels.extremes[plan_.op == NDPOOL_MAX ? kMax : kMin];
+  const auto clear = [&](char* memory, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) std::memcpy(memory + i * lane_size_, sheet_.absent, size);
+  };
+  clear(down, down_lanes_);
+  clear(along, along_lanes_);
+  const int extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
+  const SheetFn numbers = sum ? nullptr : kernels.numbers[extreme][lane];
+  const SheetFn anything = sum ? kernels.sum[lane] : kernels.anything[extreme][lane];
   for (Range range; queue->take(&range);) {
     for (int64_t task = range.begin; task < range.end; ++task) {
       const int64_t outer = task / groups_, first = task % groups_ * together_;
       const int64_t planes = std::min(together_, space_.batch - first);
-      const auto* x =
-          reinterpret_cast<const float*>(outer_address(space_, x_, outer) + first * x_.batch);
-      auto* y = reinterpret_cast<float*>(outer_address(space_, y_, outer) + first * y_.batch);
-      float* to = staged_ ? staged : y;
-      if (!kinds.numbers || !kinds.numbers(sheet_, planes, x, down, along, to)) {
-        kinds.anything(sheet_, planes, x, down, along, to);
+      const char* x = outer_address(space_, x_, outer) + first * x_.batch;
+      char* y = outer_address(space_, y_, outer) + first * y_.batch;
+      char* to = staged_ ? staged : y;
+      if (!native_) load(planes, x, down);
+      const char* cells = native_ ? x : nullptr;
+      if (!numbers || !numbers(sheet_, planes, cells, down, along, to)) {
+        anything(sheet_, planes, cells, down, along, to);
       }
-      const size_t bytes = static_cast<size_t>(planes * plane) * sizeof(float);
+      if (converted) put(planes, staged, streaming_ ? ready : y, &finish);
+      const size_t bytes = static_cast<size_t>(planes * plane * y_.element);
       if (streaming_) {
-        plan_.kernels->move->stream(staged, y, bytes);
-      } else if (staged_) {
+        plan_.kernels->move->stream(ready, y, bytes);
+      } else if (staged_ && finished_) {
         std::memcpy(y, staged, bytes);
       }
     }

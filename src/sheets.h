@@ -1,6 +1,6 @@
-// Max, min and averages of f32 over small planes, channels first: each plane is joined at every
-// place of scratch in passes of 2 or 4 neighbours, down and then along, as if it were one row;
-// short rows cost no more than long ones.
+// Max, min and averages over small planes, channels first: each plane is joined at every place of
+// scratch in passes of 2 or 4 neighbours, down and then along, as if it were one row; short rows
+// cost no more than long ones.
 #ifndef NDPOOL_SRC_SHEETS_H_
 #define NDPOOL_SRC_SHEETS_H_
 
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "call.h"
+#include "finish.h"
 #include "layout.h"
 #include "plan.h"
 
@@ -27,12 +28,18 @@ class SheetsJob : public Job {
 
  private:
   void choose();
+  void load(int64_t planes, const char* x, char* down) const;
+  void put(int64_t planes, char* sums, char* y, AverageFinish* finish) const;
   int64_t plan_axis(int64_t window, int64_t step, int64_t places, SheetAxis* axis) const;
 
   const Plan& plan_;
   const Space& space_;
   const Bound &x_, &y_;
   Sheet sheet_;
+  Lane lane_ = Lane::f32;
+  int64_t lane_size_ = 0;
+  bool native_ = false;    // elements are lanes already
+  bool finished_ = false;  // by the kernel: nothing is left to divide or to convert
   int64_t down_lanes_ = 0, along_lanes_ = 0;  // of scratch
   int64_t together_ = 1, groups_ = 0;         // planes of a task
   bool staged_ = false, streaming_ = false, possible_ = false;

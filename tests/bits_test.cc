@@ -262,6 +262,15 @@ TEST(Bits, SmallPlanesAreTheSameOnEveryTargetLayoutAndThreadCount) {
   run("avg", {"f32"}, {"", "divisor=-7", "nopad"}, 1, small_planes());
 }
 
+TEST(Bits, SmallPlanesOfOtherTypesAreTheSameOnEveryTargetLayoutAndThreadCount) {
+  for (const std::string& type : all_types()) {
+    if (type == "f32") continue;
+    run("max", {type}, {"ties=first"}, 1, small_planes());
+    run("min", {type}, {"ties=last"}, 1, small_planes());
+    if (type != "bool") run("avg", {type}, {"", "divisor=-7", "nopad"}, 3, small_planes());
+  }
+}
+
 TEST(Bits, SmallSquaresOfNarrowTypesAreTheSameOnEveryTargetLayoutAndThreadCount) {
   for (const char* type : {"f16", "bf16", "i8", "u8", "i16", "u16"}) {
     run("max", {type}, {"ties=first"}, 1, squares());

@@ -309,10 +309,10 @@ struct SheetAxis {
   int64_t part[kMost]{};
 };
 
-// How small planes of f32 are pooled, some of them at a time: they are copied to scratch, joined
-// down, row by row set apart in another piece of scratch, and joined along. Around cells both hold
-// `absent`, and behind the last place there is room for some vectors; behind y there is if its rows
-// are shorter than one.
+// How small planes are pooled, some of them at a time: they are copied to scratch, joined down, row
+// by row set apart in another piece of scratch, and joined along. Around cells both hold `absent`,
+// and behind the last place there is room for some vectors; behind y there is if its rows are
+// shorter than one.
 struct Sheet {
   int64_t cells = 0, x_step = 0;      // of a plane; from plane to plane
   int64_t place = 0, place_step = 0;  // where they go
@@ -321,20 +321,25 @@ struct Sheet {
   int64_t rows = 0, row_step = 0;        // of outputs in a plane; cells from one to the next
   int64_t pitch = 0, row_place = 0;      // of rows that are set apart
   int64_t outputs = 0, output_step = 1;  // in a row; cells from one to the next, 1 or 2
-  float absent = 0;
-  int64_t divisor = 1;
+  char absent[8] = {};                   // a lane
+  int64_t divisor = 1;                   // of sums of f32 and f64
 };
-// False, if there may be NaN among the cells, and it is of the kind that must not meet one.
-using SheetFn = bool (*)(const Sheet& sheet, int64_t planes, const float* x, float* down,
-                         float* along, float* y);
+// No x: the cells are in their places. False, if there may be NaN among the cells, and it is of the
+// kind that must not meet one.
+using SheetFn = bool (*)(const Sheet& sheet, int64_t planes, const void* x, void* down, void* along,
+                         void* y);
 
-struct SheetKernels {
-  struct Kinds {
-    SheetFn numbers = nullptr, anything = nullptr;
-  };
-  int64_t lanes = 0;    // 0: the target has none of these
-  Kinds extremes[2]{};  // by Extreme
-  SheetFn average = nullptr;
+struct SheetKernels {  // by Extreme, Lane
+  // Rows are short: no more lanes in a vector than this, even of bytes.
+  static constexpr int kMostLanes = 16;
+  int64_t vector_bytes = 0;       // 0: the target has none of these
+  SheetFn numbers[2][kLanes]{};   // f32, f64
+  SheetFn anything[2][kLanes]{};  // all but i128
+  SheetFn sum[kLanes]{};          // f32, f64, i16, i32, i64
+  int64_t lanes(Lane lane) const {
+    const int64_t fit = vector_bytes / static_cast<int64_t>(lane_size(lane));
+    return fit < kMostLanes ? fit : kMostLanes;
+  }
 };
 
 // n elements that lie side by side, to one.
