@@ -25,6 +25,9 @@ namespace ndpool {
 namespace {
 
 constexpr std::size_t kFallbackCacheBytes = std::size_t{8} << 20;
+// Larger caches are shared by many cores and slow: there, too, it costs more to read each line
+// before it is written than a later reader saves.
+constexpr std::size_t kMostCachedBytes = std::size_t{16} << 20;
 
 // The whole text of a file, empty if it cannot be read.
 std::string read_text(const std::string& path) {
@@ -185,7 +188,7 @@ std::size_t last_level_cache_bytes() noexcept {
 
 std::size_t streaming_bytes() noexcept {
   const std::size_t chosen = chosen_streaming_bytes.load(std::memory_order_relaxed);
-  return chosen > 0 ? chosen : last_level_cache_bytes() / 2;
+  return chosen > 0 ? chosen : std::min(last_level_cache_bytes() / 2, kMostCachedBytes);
 }
 
 void set_streaming_bytes(std::size_t bytes) noexcept {
