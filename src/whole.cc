@@ -56,11 +56,20 @@ void WholeJob::work(Arena*, TaskQueue* queue) const {
       sum ? kernels.sum[f64 ? 1 : 0]
           : kernels.extreme[plan_.op == NDPOOL_MAX ? kMax : kMin][static_cast<int>(lane)];
   const auto scale = plan_.kernels->combine->scale[static_cast<int>(lane)];
+  const int64_t divisor = sum ? plan_.counts.uniform() : 1;
   for (Range range; queue->take(&range);) {
-    for (int64_t plane = range.begin; plane < range.end; ++plane) {
-      char* y = plane_address(space_, y_, plane);
-      reduce(cells_, plane_address(space_, x_, plane), y);
-      if (sum) scale(1, y, plan_.counts.uniform());
+    for (int64_t task = range.begin; task < range.end;) {
+      // Planes that follow one another in the batch.
+      const int64_t planes = std::min(range.end - task, space_.batch - task % space_.batch);
+      const char* x = plane_address(space_, x_, task);
+      char* const first = plane_address(space_, y_, task);
+      char* y = first;
+      for (int64_t p = 0; p < planes; ++p, x += x_.batch, y += y_.batch) {
+        reduce(cells_, x, y);
+        if (sum && y_.batch != y_.element) scale(1, y, divisor);
+      }
+      if (sum && y_.batch == y_.element) scale(planes, first, divisor);
+      task += planes;
     }
   }
 }

@@ -30,72 +30,112 @@ HWY_INLINE hn::TFromD<D> folded(D, hn::Vec<D> v) {
   return hn::GetLane(v);
 }
 
+// n elements, at least a vector of them; the last one overlaps another.
+template <class Op, class D, class T>
+HWY_INLINE T extreme_of(D d, int64_t n, const T* from) {
+  using V = hn::Vec<D>;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  V a = hn::LoadU(d, from), b = a, c = a, e = a;
+  int64_t i = 0;
+  for (; i + 4 * step <= n; i += 4 * step) {
+    const T* at = from + i;
+    hwy::Prefetch(at + kFetched / sizeof(T));
+    hwy::Prefetch(at + 2 * step + kFetched / sizeof(T));
+    a = Op::many(a, hn::LoadU(d, at));
+    b = Op::many(b, hn::LoadU(d, at + step));
+    c = Op::many(c, hn::LoadU(d, at + 2 * step));
+    e = Op::many(e, hn::LoadU(d, at + 3 * step));
+  }
+  for (; i < n; i += step) a = Op::many(a, hn::LoadU(d, from + (i + step <= n ? i : n - step)));
+  return folded<Op>(d, Op::many(Op::many(a, b), Op::many(c, e)));
+}
+
+// In the widest vectors that fit.
+template <class Op, class D, class T>
+HWY_INLINE T widest_extreme_of(D d, int64_t n, const T* from) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    if (n < static_cast<int64_t>(hn::Lanes(d))) {
+      return widest_extreme_of<Op>(hn::Half<D>(), n, from);
+    }
+  }
+#endif
+  return extreme_of<Op>(d, n, from);
+}
+
 template <class E, class T>
 struct Extremes {
   static void run(int64_t n, const void* x, void* y) {
-    using Op = Extremum<E>;
-    const hn::ScalableTag<T> d;
-    using V = hn::Vec<decltype(d)>;
-    const T* from = static_cast<const T*>(x);
-    const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-    T best = from[0];
-    int64_t i = 0;
-    if (n >= 4 * step) {
-      V a = hn::LoadU(d, from), b = a, c = a, e = a;
-      for (; i + 4 * step <= n; i += 4 * step) {
-        const T* at = from + i;
-        hwy::Prefetch(at + kFetched / sizeof(T));
-        hwy::Prefetch(at + 2 * step + kFetched / sizeof(T));
-        a = Op::many(a, hn::LoadU(d, at));
-        b = Op::many(b, hn::LoadU(d, at + step));
-        c = Op::many(c, hn::LoadU(d, at + 2 * step));
-        e = Op::many(e, hn::LoadU(d, at + 3 * step));
-      }
-      // What is left of whole vectors, and the last vector, which overlaps another.
-      for (; i < n; i += step) a = Op::many(a, hn::LoadU(d, from + (i + step <= n ? i : n - step)));
-      best = folded<Op>(d, Op::many(Op::many(a, b), Op::many(c, e)));
-    } else {
-      for (; i < n; ++i) best = Op::one(best, from[i]);
-    }
-    *static_cast<T*>(y) = best;
+    *static_cast<T*>(y) =
+        widest_extreme_of<Extremum<E>>(hn::ScalableTag<T>(), n, static_cast<const T*>(x));
   }
 };
 
-// Up to 8 elements.
+template <class T>
+HWY_INLINE T eight(const T* x) {
+  return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
+// 1 to 8 elements.
 template <class T>
 HWY_INLINE T few(const T* x, int64_t n) {
-  T sum[8];
-  for (int64_t i = 0; i < n; ++i) sum[i] = x[i];
-  for (; n > 1; n = (n + 1) / 2) {
-    for (int64_t i = 0; i < n / 2; ++i) sum[i] = sum[2 * i] + sum[2 * i + 1];
-    if (n % 2 != 0) sum[n / 2] = sum[n - 1];
+  switch (n) {
+    case 1:
+      return x[0];
+    case 2:
+      return x[0] + x[1];
+    case 3:
+      return (x[0] + x[1]) + x[2];
+    case 4:
+      return (x[0] + x[1]) + (x[2] + x[3]);
+    case 5:
+      return ((x[0] + x[1]) + (x[2] + x[3])) + x[4];
+    case 6:
+      return ((x[0] + x[1]) + (x[2] + x[3])) + (x[4] + x[5]);
+    case 7:
+      return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + x[6]);
+    default:
+      return eight(x);
   }
-  return sum[0];
 }
 
-// Sums of each 8 neighbours, the last of fewer; returns how many there are.
-template <class T>
-HWY_INLINE int64_t eighths(const T* x, int64_t n, T* to) {
-  int64_t i = 0, count = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
+// Sums of each 8 neighbours while there are enough of them for a vector of sums, then in vectors of
+// half the width.
+template <class D, class T>
+HWY_INLINE void vectors_of_eighths(D d, const T* x, int64_t n, T* to, int64_t* count) {
+  using V = hn::Vec<D>;
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
   const auto pairs = [d](V a, V b) HWY_ATTR {
     return hn::Add(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
   };
-  for (; i + 8 * step <= n; i += 8 * step, count += step) {
-    const T* at = x + i;
+  for (; 8 * (*count + step) <= n; *count += step) {
+    const T* at = x + 8 * *count;
     for (int64_t k = 0; k < 8 * step; k += 64 / int64_t{sizeof(T)}) {
       hwy::Prefetch(at + k + kFetched / sizeof(T));
     }
     const auto load = [d, at, step](int64_t k) HWY_ATTR { return hn::LoadU(d, at + k * step); };
     const V low = pairs(pairs(load(0), load(1)), pairs(load(2), load(3)));
     const V high = pairs(pairs(load(4), load(5)), pairs(load(6), load(7)));
-    hn::StoreU(pairs(low, high), d, to + count);
+    hn::StoreU(pairs(low, high), d, to + *count);
   }
+  if constexpr (hn::MaxLanes(D()) * sizeof(T) > 16) {
+    vectors_of_eighths(hn::Half<D>(), x, n, to, count);
+  }
+}
 #endif
-  for (; i < n; i += 8) to[count++] = few(x + i, n - i < 8 ? n - i : 8);
+
+// Sums of each 8 neighbours, the last of fewer; returns how many there are.
+template <class T>
+HWY_INLINE int64_t eighths(const T* x, int64_t n, T* to) {
+  int64_t count = 0;
+#if HWY_TARGET != HWY_SCALAR
+  vectors_of_eighths(hn::ScalableTag<T>(), x, n, to, &count);
+#endif
+  for (; 8 * (count + 1) <= n; ++count) to[count] = eight(x + 8 * count);
+  if (8 * count < n) {
+    to[count] = few(x + 8 * count, n - 8 * count);
+    ++count;
+  }
   return count;
 }
 
