@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/divide.h"
+#include "kernels/groups.h"
 #include "kernels/order.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -100,9 +101,9 @@ void gather(int64_t rows, int64_t outputs, int64_t inner, int64_t step, void* ds
     } else if (inner == 1) {
       for (int64_t o = 0; o < outputs; ++o) to[o] = from[o * step];
     } else {
-      for (int64_t o = 0; o < outputs; ++o) {
-        for (int64_t c = 0; c < inner; ++c) to[o * inner + c] = from[o * step * inner + c];
-      }
+      copy_groups(
+          outputs, inner, [&](int64_t o) { return from + o * step * inner; },
+          [&](int64_t o) { return to + o * inner; });
     }
   }
 }

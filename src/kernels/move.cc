@@ -9,6 +9,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/divide.h"
+#include "kernels/groups.h"
 #include "kernels/streamer.h"
 #include "kernels/turn.h"
 
@@ -112,23 +113,17 @@ void split(const SplitRows& s) {
       const int64_t count = s.counts[phase];
       if (s.table) {
         const int32_t* table = s.table + phase * count;
-        if (s.inner == 1) {
-          for (int64_t i = 0; i < count; ++i) to[i] = from[table[i]];
-        } else {
-          for (int64_t i = 0; i < count; ++i) {
-            for (int64_t c = 0; c < s.inner; ++c)
-              to[i * s.inner + c] = from[table[i] * s.inner + c];
-          }
-        }
+        copy_groups(
+            count, s.inner, [&](int64_t i) { return from + table[i] * s.inner; },
+            [&](int64_t i) { return to + i * s.inner; });
       } else if (s.inner == 1 && s.step == 2) {
         pick_even(count, first, to);
       } else if (s.inner == 1) {
         for (int64_t i = done; i < count; ++i) to[i] = first[i * s.step];
       } else {
-        for (int64_t i = 0; i < count; ++i) {
-          for (int64_t c = 0; c < s.inner; ++c)
-            to[i * s.inner + c] = first[i * s.step * s.inner + c];
-        }
+        copy_groups(
+            count, s.inner, [&](int64_t i) { return first + i * s.step * s.inner; },
+            [&](int64_t i) { return to + i * s.inner; });
       }
     }
   }
@@ -148,10 +143,9 @@ void join(const SplitRows& s) {
       const T* HWY_RESTRICT from = row + phase * s.phase;
       T* first = to + s.starts[phase] * s.inner;
       const int64_t count = s.counts[phase];
-      for (int64_t i = 0; i < count; ++i) {
-        for (int64_t c = 0; c < s.inner; ++c)
-          first[i * s.step * s.inner + c] = from[i * s.inner + c];
-      }
+      copy_groups(
+          count, s.inner, [&](int64_t i) { return from + i * s.inner; },
+          [&](int64_t i) { return first + i * s.step * s.inner; });
     }
   }
 }
