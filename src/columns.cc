@@ -10,7 +10,7 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
-constexpr int64_t kMostBytes = 56 * 1024;
+constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
 constexpr int64_t kExact = int64_t{1} << 24;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 
@@ -85,7 +85,7 @@ void ColumnsJob::choose() {
   if (!all_squares && along_.stride == 1 && along_.window == 2) return;
   const bool one_vector = along_.outputs == lanes && behind > 0;
   if (one_vector && (along_.stride == 2 || (!all_squares && along_.pad > 0))) return;
-  if (along_.cells > kBandBytes / size_) return;
+  if (along_.cells > kMostRowBytes / size_) return;
   const auto cells = [&](int i) { return (i == 0 ? down_ : along_).cells; };
   const auto outputs = [&](int i) { return (i == 0 ? down_ : along_).outputs; };
   if (!has_plain_planes(space_, x_, cells) || (y_ && !has_plain_planes(space_, *y_, outputs)) ||
@@ -96,8 +96,11 @@ void ColumnsJob::choose() {
   streaming_ = y_ && static_cast<size_t>(elements_of(space_, *y_) * size_) >= streaming_bytes();
   rows_ =
       (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
-  // Columns of few rows share too little.
-  if (rows_ < std::min(down_.outputs, streaming_ ? kFewStreamedRows : kFewRows)) return;
+  // Columns of few rows share too little, unless there is nothing to share.
+  const bool apart = down_.stride >= down_.window;
+  const int64_t few = (streaming_ ? kFewStreamedRows : kFewRows) / (apart ? 2 : 1);
+  if (streaming_ && !apart && all_squares && rows_ < std::min(few, down_.outputs)) return;
+  rows_ = std::max(rows_, few);
   if (streaming_) {
     rows_ = Staged::whole_lines(rows_, row);
   }
