@@ -76,7 +76,8 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
   cut.inner = inner;
   if (line.reach() * inner * size > kBandBytes / 2) return;
   const int64_t room = kBandBytes / (inner * size);
-  cut.outputs = fit((room - line.reach()) / (line.pace() + !line.uniform()), outputs);
+  cut.outputs =
+      even_parts(outputs, fit((room - line.reach()) / (line.pace() + !line.uniform()), outputs));
   cut.tabled = line.period() == 0 ||
                (!line.transposed() && line.spacing() > 1 && outputs * inner * size < kVectorBytes);
   if (!cut.tabled && !line.transposed() && line.spacing() <= 2) {

@@ -1,5 +1,7 @@
 #include "finish.h"
 
+#include <algorithm>
+
 namespace ndpool {
 
 AverageFinish::AverageFinish(const Plan& plan, int type, Lane lane, bool tangent, int64_t lanes,
@@ -23,7 +25,10 @@ int64_t AverageFinish::count_at(int64_t output) const {
 }
 
 void AverageFinish::find_divisors(int64_t across, Range outputs) {
-  if (uniform()) across = 1;
+  if (uniform()) {
+    across = 1;
+    outputs = {0, std::max(outputs.size(), outputs_.size())};
+  }
   const bool same = outputs.begin == outputs_.begin && outputs.end == outputs_.end;
   if (same && across == across_) return;
   for (int64_t p = 0; !same && p < outputs.size(); ++p) {

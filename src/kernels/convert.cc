@@ -1,4 +1,5 @@
 // Array elements to lanes and back: any strides, any alignment, each value rounded at most once.
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
 #include "kernels/halves.h"
+#include "kernels/order.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -341,6 +343,36 @@ struct FloatQuotients {
   }
 };
 
+// Over a power of two, if all divisors are the same one: its logarithm, else -1.
+constexpr int64_t kMostShifted = 1024;
+inline int common_shift(const int64_t* by, int64_t n) {
+  const int64_t first = by[0];
+  bool same = first > 0 && first <= kMostShifted && (first & (first - 1)) == 0;
+  for (int64_t i = 0; i < n; ++i) same = both(same, by[i] == first);
+  return same ? std::countr_zero(static_cast<uint64_t>(first)) : -1;
+}
+// Sizes and a half of the divisor, without sign, have room in a lane: sums leave a bit and more.
+template <class L, class T>
+void shifted_quotients(const L* sums, int shift, int64_t n, T* to) {
+  using U = std::make_unsigned_t<L>;
+  const U half = static_cast<U>((U{1} << shift) >> 1);
+  constexpr int kSign = 8 * sizeof(L) - 1;
+  // Limits of narrower types; others hold every quotient but those below zero.
+  constexpr bool kNarrow = sizeof(T) < sizeof(L);
+  constexpr L kLow = kNarrow                 ? static_cast<L>(std::numeric_limits<T>::min())
+                     : std::is_unsigned_v<T> ? L{0}
+                                             : std::numeric_limits<L>::min();
+  constexpr L kHigh =
+      kNarrow ? static_cast<L>(std::numeric_limits<T>::max()) : std::numeric_limits<L>::max();
+  for (int64_t i = 0; i < n; ++i) {
+    const U sign = static_cast<U>(sums[i] >> kSign);  // all bits or none
+    const U size = static_cast<U>((static_cast<U>(sums[i]) ^ sign) - sign);
+    const U quotient = static_cast<U>(static_cast<U>(size + half) >> shift);
+    const L value = static_cast<L>(static_cast<U>((quotient ^ sign) - sign));
+    to[i] = static_cast<T>(value < kLow ? kLow : value > kHigh ? kHigh : value);
+  }
+}
+
 // One by one, whatever the numbers.
 template <class L, class T>
 void exact_quotients(const L* sums, const int64_t* by, int64_t n, T* to) {
@@ -396,6 +428,12 @@ void finish(const Strided& s, const void* sums, int64_t stride, const int64_t* d
     } else {
       using Fast = Quotients<L, T>;
       const bool fast = all_within(by, n, Fast::kMostDivisor);
+      if constexpr (std::is_integral_v<T> && sizeof(L) <= 8) {
+        if (const int shift = common_shift(by, n); shift >= 0) {
+          each_row([&](const L* sum) { shifted_quotients(sum, shift, n, block); });
+          continue;
+        }
+      }
       typename Fast::F fast_by[kTogether]{};
       for (int64_t k = 0; k < n; ++k) fast_by[k] = static_cast<typename Fast::F>(by[k]);
       each_row([&](const L* sum) {
