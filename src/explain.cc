@@ -122,7 +122,8 @@ std::string explain(const Plan& plan) {
     text +=
         "  terms of cells, summed over windows as an average is (tap by tap where they are too "
         "large "
-        "or too small for that); in f64 lanes\n";
+        "or too small for that); in f64 lanes";
+    text += plan.sums32 ? ", first in f32 where these have range and digits enough\n" : "\n";
   } else {
     text += "  tap by tap: terms depend on the whole window; in f64 lanes\n";
   }

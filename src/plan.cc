@@ -313,15 +313,23 @@ int32_t plan_sums(const ndpool_desc& desc, Plan* plan, ndpool_error* error) {
   const int64_t one = 1;
   ndpool_desc sums = desc;
   sums.op = NDPOOL_AVG;
-  sums.type = sums.out_type = NDPOOL_F64;
   sums.divisor = &one;
   sums.count_include_pad = 1;
   sums.empty = NDPOOL_EMPTY_ERROR;
   sums.beta = sums.p = 1;
-  std::unique_ptr<Plan> made;
-  if (int32_t code = make_plan(sums, &made, error)) return code;
-  plan->sums_scratch = std::max(scratch_bytes(*plan), scratch_bytes(*made)) + Arena::kAlign;
-  plan->sums = std::move(made);
+  const auto make = [&](int32_t type, std::unique_ptr<const Plan>* to) -> int32_t {
+    sums.type = sums.out_type = type;
+    std::unique_ptr<Plan> made;
+    if (int32_t code = make_plan(sums, &made, error)) return code;
+    plan->sums_scratch = std::max(plan->sums_scratch, scratch_bytes(*made) + Arena::kAlign);
+    *to = std::move(made);
+    return NDPOOL_OK;
+  };
+  plan->sums_scratch = scratch_bytes(*plan) + Arena::kAlign;
+  if (int32_t code = make(NDPOOL_F64, &plan->sums)) return code;
+  if (smooth && plan->kernels->real->smooth_cells32) {
+    if (int32_t code = make(NDPOOL_F32, &plan->sums32)) return code;
+  }
   plan->all_full = true;
   for (int i = 0; i < plan->pooled; ++i) {
     const Axis& axis = plan->axes[i];

@@ -41,7 +41,7 @@ struct Plan {
 
   // Smooth max, no mean, and Lp, of up to 32 bits: the sums of its windows in f64, and the scratch
   // that one thread needs for them or for going tap by tap. all_full: no window holds a pad.
-  std::unique_ptr<const Plan> sums;
+  std::unique_ptr<const Plan> sums, sums32;  // sums32: in f32, smooth max alone
   size_t sums_scratch = 0;
   bool all_full = false;
 };

@@ -15,7 +15,7 @@ namespace ndpool {
 
 // Cells of a box. Larger boxes leave the second-level cache; smaller ones meet more cells of wide
 // windows twice.
-inline constexpr int64_t kBoxCells = 20480;
+inline constexpr int64_t kBoxCells = 16384;
 // Channels that come last are cut into pieces, to leave room for rows.
 inline constexpr int64_t kBoxInner = 64;
 
@@ -108,12 +108,33 @@ class TermArray {
     return to;
   }
 
-  void load(const TermBox& box, LoadFn get, double* to) const {
+  template <class T>
+  void load(const TermBox& box, LoadFn get, T* to) const {
     const Strided shape = shape_of(box);
     each_piece(rank_, box,
                [&](const int64_t* at, int64_t done) { get(shape, address(at), to + done); });
   }
-  void store(const TermBox& box, StoreFn put, const double* from) const {
+  // f(elements that lie side by side, how many came before, how many they are) for all of a box of
+  // an array of T.
+  template <class T, class F>
+  void each_run(const TermBox& box, F f) const {
+    const Strided s = shape_of(box);
+    const bool inner = s.inner == 1 || s.inner_stride == int64_t{sizeof(T)};
+    const bool rows = inner && s.position_stride == s.inner * int64_t{sizeof(T)};
+    const int64_t count = rows ? s.positions * s.inner : inner ? s.inner : 1;
+    each_piece(rank_, box, [&](const int64_t* at, int64_t done) {
+      const char* piece = address(at);
+      for (int64_t r = 0; r < s.rows; ++r) {
+        for (int64_t i = 0; i < s.positions * s.inner; i += count, done += count) {
+          const char* from = piece + r * s.row_stride + i / s.inner * s.position_stride +
+                             i % s.inner * s.inner_stride;
+          f(reinterpret_cast<const T*>(from), done, count);
+        }
+      }
+    });
+  }
+  template <class T>
+  void store(const TermBox& box, StoreFn put, const T* from) const {
     const Strided shape = shape_of(box);
     each_piece(rank_, box, [&](const int64_t* at, int64_t done) {
       put(shape, from + done, shape.positions * shape.inner, address(at));

@@ -6,10 +6,11 @@
 //                                                               factor = S^(1/p-1)
 //   dy = factor * sum of slope*dx           dx = slope * sum of factor*g
 //
-// In f64, for inputs of at most 32 bits. Terms that are too large or too small become NaN, and so
-// do all sums that they enter; where y would be so small that log(S) has too few digits, it becomes
-// NaN as well. Those outputs (or cells) are taken from the way tap by tap. Which way an output goes
-// thus follows from its own window, never from the cut.
+// In f64, for inputs of at most 32 bits; smooth max first in f32, where its range and its digits
+// are enough. Terms that are too large or too small become NaN, and so do all sums that they enter;
+// where y would be so small that log(S) has too few digits, it becomes NaN as well. Those outputs
+// (or cells) are taken from the way tap by tap. Which way an output goes thus follows from its own
+// window, never from the cut.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -28,6 +29,7 @@ class TermWorker {
     cells = arena->take<double>(tasks.elements());
     sums = arena->take<double>(tasks.elements());
     other = arena->take<double>(tasks.elements());
+    if (plan.sums32) first = arena->take<float>(tasks.elements());
     const int64_t last = plan.output_shape.back();
     lasts_ = arena->take<double>(2 * std::min(last, tasks.elements()));
     exec_.scratch_bytes = plan.sums_scratch;
@@ -35,12 +37,21 @@ class TermWorker {
   }
 
   double *cells, *sums, *other;
+  float* first = nullptr;  // results in f32, NaN where that does not do; if that is tried
 
   bool smooth() const { return plan_.op == NDPOOL_SMOOTH_MAX; }
 
   const Exec& exec() const { return exec_; }
-  LoadFn load() const { return plan_.kernels->convert->load[plan_.type][kLaneNumber<double>]; }
-  StoreFn store() const { return plan_.kernels->convert->store[kLaneNumber<double>][plan_.type]; }
+  template <class T = double>
+  LoadFn load() const {
+    return plan_.kernels->convert->load[plan_.type][kLaneNumber<T>];
+  }
+  template <class T = double>
+  StoreFn store() const {
+    return plan_.kernels->convert->store[kLaneNumber<T>][plan_.type];
+  }
+  // The memory of a buffer, for floats.
+  static float* floats(double* buffer) { return static_cast<float*>(static_cast<void*>(buffer)); }
 
   // The cells that a box of outputs reaches.
   TermBox reach(const TermBox& outputs) const {
@@ -71,7 +82,27 @@ class TermWorker {
     } else {
       std::memset(sums, 0, static_cast<size_t>(outputs.elements(plan_.rank)) * sizeof(double));
     }
-    if (smooth() && plan_.counts.include_pad && !plan_.all_full) add_pads(outputs);
+    if (smooth() && plan_.counts.include_pad && !plan_.all_full) add_pads(outputs, sums);
+  }
+  // The same in f32, for smooth max.
+  void sum_floats(const TermArray& x, const TermBox& of_cells, const TermBox& outputs, float* to) {
+    const int64_t n = of_cells.elements(plan_.rank);
+    if (n > 0) {
+      float* terms = floats(cells);
+      if (plan_.type == NDPOOL_F32) {
+        x.each_run<float>(of_cells, [&](const float* from, int64_t done, int64_t count) {
+          real_.smooth_cells32(count, plan_.beta, from, terms + done);
+        });
+      } else {
+        x.load(of_cells, load<float>(), terms);
+        real_.smooth_cells32(n, plan_.beta, terms, terms);
+      }
+      average(*plan_.sums32, exec_, of_cells.array(terms, sizeof(float)),
+              outputs.array(to, sizeof(float)), {}, {}, nullptr);
+    } else {
+      std::memset(to, 0, static_cast<size_t>(outputs.elements(plan_.rank)) * sizeof(float));
+    }
+    if (plan_.counts.include_pad && !plan_.all_full) add_pads(outputs, to);
   }
 
   // y in place of its sum; false if any is NaN.
@@ -85,6 +116,12 @@ class TermWorker {
     for (int64_t i = 0; i < n; ++i) factors[i] = sums[i] == 0 ? 0 : 1 / sums[i];
   }
 
+  // Where there is a result in f32, it counts.
+  void take_first(int64_t n, double* values) const {
+    for (int64_t i = 0; first && i < n; ++i) {
+      if (first[i] == first[i]) values[i] = static_cast<double>(first[i]);
+    }
+  }
   // Where values are NaN, those of `from` take their place. `room`: as many elements.
   void take_again(const TermBox& box, const ArrayArg& from, double* room, double* values) const {
     TermArray(plan_.rank, from).load(box, load(), room);
@@ -136,17 +173,18 @@ class TermWorker {
   }
 
   // A pad is a zero, and exp(beta*0) is 1. Pads along the last axis are at its ends.
-  void add_pads(const TermBox& outputs) {
+  template <class T>
+  void add_pads(const TermBox& outputs, T* to) {
     const int64_t n = outputs.size[plan_.rank - 1];
     const double *present_along = along(outputs), *counted_along = present_along + n;
     int64_t head = 0, tail = n;
     while (head < n && present_along[head] != counted_along[head]) ++head;
     while (tail > head && present_along[tail - 1] != counted_along[tail - 1]) --tail;
-    each_row(outputs, [&](int64_t first, double present, double counted) {
-      double* row = sums + first;
+    each_row(outputs, [&](int64_t begin_of_row, double present, double counted) {
+      T* row = to + begin_of_row;
       const auto add = [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          row[i] += counted * counted_along[i] - present * present_along[i];
+          row[i] += static_cast<T>(counted * counted_along[i] - present * present_along[i]);
         }
       };
       add(0, head);
@@ -197,6 +235,12 @@ class TermsJob : public Job {
 
   void run(TermWorker* worker, const Tangents& tangents, const TermBox& outputs) const {
     const TermBox cells = worker->reach(outputs);
+    if (with_y_ && worker->first) {
+      worker->sum_floats(x_, cells, outputs, worker->first);
+      const int64_t n = outputs.elements(plan_.rank);
+      const bool done = plan_.kernels->real->smooth_logarithms32(n, plan_.beta, worker->first);
+      if (done && !with_dy_) return y_.store(outputs, worker->store<float>(), worker->first);
+    }
     worker->sum(x_, cells, outputs, with_dy_ ? TermWorker::Keep::slopes : TermWorker::Keep::terms);
     const int64_t n = outputs.elements(plan_.rank);
     double *y = worker->sums, *dy = tangents.sums;
@@ -212,7 +256,10 @@ class TermsJob : public Job {
       if (with_y_) worker->take_again(outputs, again_y, worker->other, y);
       if (with_dy_) worker->take_again(outputs, again_dy, worker->other, dy);
     }
-    if (with_y_) y_.store(outputs, worker->store(), y);
+    if (with_y_) {
+      worker->take_first(n, y);
+      y_.store(outputs, worker->store(), y);
+    }
     if (with_dy_) dy_.store(outputs, worker->store(), dy);
   }
 
@@ -272,6 +319,9 @@ class TermsVjpJob : public Job {
       dx_.store(target, worker->store(), gradient);
       return;
     }
+    if (worker->first && try_floats(worker, cells, outputs, target)) {
+      return dx_.store(target, worker->store<float>(), worker->first);
+    }
     worker->sum(x_, cells, outputs, TermWorker::Keep::slopes);
     // other = g, then the products with it in place of the factors, then what each cell gathers.
     worker->find_factors(m, worker->sums);
@@ -279,32 +329,49 @@ class TermsVjpJob : public Job {
     for (int64_t i = 0; i < m; ++i) worker->sums[i] *= worker->other[i];
     average_vjp(*plan_.sums, worker->exec(), outputs.array(worker->sums, sizeof(double)),
                 target.array(gradient, sizeof(double)), nullptr);
-    const bool complete = multiply(*worker, cells, target, gradient);
+    const bool complete =
+        multiply(cells, target, worker->cells, gradient, plan_.kernels->real->multiply);
     if (!complete) {
       const ArrayArg again = target.array(worker->sums, type_size(plan_.type));
       windows_vjp(plan_, worker->exec(), x_.part(cells), g_.part(outputs), {}, again, nullptr);
       worker->take_again(target, again, worker->cells, gradient);
     }
+    worker->take_first(n, gradient);
     dx_.store(target, worker->store(), gradient);
+  }
+
+  // The gradient in f32; false if that does not do for all cells.
+  bool try_floats(TermWorker* worker, const TermBox& cells, const TermBox& outputs,
+                  const TermBox& target) const {
+    float *factors = worker->floats(worker->sums), *g = worker->floats(worker->other);
+    worker->sum_floats(x_, cells, outputs, factors);
+    g_.load(outputs, worker->load<float>(), g);
+    const int64_t m = outputs.elements(plan_.rank);
+    plan_.kernels->real->smooth_quotients32(m, g, factors);
+    average_vjp(*plan_.sums32, worker->exec(), outputs.array(factors, sizeof(float)),
+                target.array(worker->first, sizeof(float)), nullptr);
+    return multiply(cells, target, worker->floats(worker->cells), worker->first,
+                    plan_.kernels->real->multiply32);
   }
 
   // gradient *= slope; false if some became NaN. Cells that no window reaches have gradient
   // 0, and a tile of x need not hold them.
-  bool multiply(const TermWorker& worker, const TermBox& cells, const TermBox& target,
-                double* gradient) const {
+  template <class T>
+  bool multiply(const TermBox& cells, const TermBox& target, T* slope, T* gradient,
+                bool (*by)(int64_t, const T*, T*)) const {
     TermBox both;
     for (int axis = 0; axis < plan_.rank; ++axis) {
       const Range a = cells.on(axis), b = target.on(axis);
       both.set(axis, {std::max(a.begin, b.begin), std::min(a.end, b.end)});
       if (both.size[axis] <= 0) return true;
     }
-    const TermArray from(plan_.rank, cells.array(worker.cells, sizeof(double)));
-    const TermArray to(plan_.rank, target.array(gradient, sizeof(double)));
+    const TermArray from(plan_.rank, cells.array(slope, sizeof(T)));
+    const TermArray to(plan_.rank, target.array(gradient, sizeof(T)));
     const Strided f = from.shape_of(both), t = to.shape_of(both);
     bool complete = true;
     // Rows that lie side by side in both are one.
     const auto joined = [&](const Strided& s) {
-      return s.position_stride == s.inner * int64_t{sizeof(double)};
+      return s.position_stride == s.inner * int64_t{sizeof(T)};
     };
     const int64_t together = joined(f) && joined(t) ? f.positions : 1;
     each_piece(plan_.rank, both, [&](const int64_t* at, int64_t) {
@@ -312,10 +379,10 @@ class TermsVjpJob : public Job {
       char* gradients = to.address(at);
       for (int64_t r = 0; r < f.rows; ++r) {
         for (int64_t p = 0; p < f.positions; p += together) {
-          complete &= plan_.kernels->real->multiply(
-              together * f.inner,
-              reinterpret_cast<const double*>(slopes + r * f.row_stride + p * f.position_stride),
-              reinterpret_cast<double*>(gradients + r * t.row_stride + p * t.position_stride));
+          complete &=
+              by(together * f.inner,
+                 reinterpret_cast<const T*>(slopes + r * f.row_stride + p * f.position_stride),
+                 reinterpret_cast<T*>(gradients + r * t.row_stride + p * t.position_stride));
         }
       }
     });

@@ -375,6 +375,7 @@ struct MoveKernels {
 // Exponents that leave room for sums and quotients in f64; and logarithms whose error of some units
 // in the last place of 1 is still far below that of an f32.
 inline constexpr double kSmoothReach = 300, kSmoothLeast = 0x1p-24, kLpReach = 512;
+inline constexpr double kSmoothReach32 = 40, kSmoothLeast32 = 1;
 
 // Smooth max and Lp, in f64; `n` lanes.
 struct RealKernels {
@@ -394,6 +395,13 @@ struct RealKernels {
   bool (*smooth_logarithms)(int64_t n, double beta, double* sum);
   // product *= by, 0 where it was 0; false if any is NaN.
   bool (*multiply)(int64_t n, const double* by, double* product);
+  // The same in f32, where range and digits ask for more care; none on targets without FMA. Terms
+  // may have another place than cells. What is not finite after multiplying becomes NaN.
+  void (*smooth_cells32)(int64_t n, double beta, const float* x, float* term);
+  bool (*smooth_logarithms32)(int64_t n, double beta, float* sum);
+  bool (*multiply32)(int64_t n, const float* by, float* product);
+  // sum = g/sum, 0 where the sum is 0, NaN where digits would be lost below the range of f32.
+  void (*smooth_quotients32)(int64_t n, const float* g, float* sum);
   // term = (|x|/largest)^p.
   void (*lp_term)(int64_t n, const double* x, const double* largest, double p, double* term);
   // power = sign(x)^odd * (|x|/largest/exp(log_ratio))^exponent, 0 where x or largest is 0.
