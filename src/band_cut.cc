@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kBandBytes = 16384;  // of reduced rows, so that all buffers stay in the cache
 constexpr int64_t kMostBytes = 32768;  // of any other buffer
 constexpr int64_t kVectorBytes = 32;   // lanes narrower than this are not worth a row of their own
+constexpr int64_t kMostSide = 1 << 20;
 constexpr int64_t kMostWinnerTaps = 64;
 constexpr int64_t kMostSpacedTaps = 8;
 constexpr int64_t kFlatTaps = 16;  // up to here one list beats across and along
@@ -32,13 +33,17 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
   const Line& line = r.lines[last];
   const int64_t size = static_cast<int64_t>(lane_size(r.lane));
   cut = {};
+  // No band is nearly as large, and products of what is smaller do not overflow.
+  rows = std::min(rows, kMostSide);
+  outputs = std::min(outputs, kMostSide);
+  if (line.pace() > kMostSide) return;
   if (!combine || line.taps() > TapList::kMost / 2 || line.period() > kMostPeriod) return;
   if (line.reach() > kMostBytes) return;
   int64_t across = 1, before = 1;
   for (int level = 0; level < last; ++level) {
     const Line& other = r.lines[level];
     if (other.taps() > TapList::kMost / 2 || other.period() > kMostPeriod) return;
-    if (other.reach() > INT32_MAX) return;
+    if (other.reach() > INT32_MAX || other.pace() > INT32_MAX) return;
     across *= other.taps();
     if (level + 1 < last) before *= other.taps();
     if (across > TapList::kMost / 2) return;
@@ -47,7 +52,7 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
   if (winners && (taps > kMostWinnerTaps || (size == 1 && taps > 256))) return;
   const Line* row_line = last > 0 ? &r.lines[last - 1] : nullptr;
   const auto rows_in = [&](int64_t count) {
-    return before * (row_line ? sources_for(*row_line, count) : 1);
+    return before * (row_line ? std::min(sources_for(*row_line, count), kMostSide) : 1);
   };
 
   if (space.inner * size >= kVectorBytes) {

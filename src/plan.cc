@@ -306,7 +306,8 @@ Lane choose_sum_lane(const Plan& plan) {
 // Smooth max and Lp sum terms as an average with divisor 1 sums cells.
 int32_t plan_sums(const ndpool_desc& desc, Plan* plan, ndpool_error* error) {
   const bool smooth = plan->op == NDPOOL_SMOOTH_MAX && !plan->mean;
-  const bool lp = plan->op == NDPOOL_LP && std::isfinite(plan->p);
+  // Roots of a tiny order would enlarge what sums have lost.
+  const bool lp = plan->op == NDPOOL_LP && std::isfinite(plan->p) && plan->p > 1e-6;
   const bool possible = plan->type != NDPOOL_F64 && plan->rank <= kMaxAxes;
   const bool wanted = plan->algorithm != NDPOOL_ALGORITHM_ROWS;
   if ((!smooth && !lp) || !possible || !wanted) return NDPOOL_OK;

@@ -22,6 +22,7 @@ constexpr int64_t kPairedRow = 48;  // bytes: rows that are long enough for pair
 int64_t plane_size(const Space& space, const Bound& array) {
   int64_t elements = 1;
   for (int i = 0; i < space.pooled; ++i) {
+    if (elements == 0) return 0;
     if (array.box[i].size() > kMostGroupBytes / elements) return kMostGroupBytes + 1;
     elements *= array.box[i].size();
   }

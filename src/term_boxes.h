@@ -158,6 +158,7 @@ class TermTasks {
     const auto reach = [&](int axis, int i, int64_t n, int64_t unit) {
       if (!is_pooled[axis]) return n;
       const int64_t outputs = forward ? n : most_outputs(axis_at(i), n, unit > 1);
+      n = std::min(n, std::max<int64_t>(1, whole_.size[axis]));  // some strides may be more
       return std::max({n, outputs, most_cells(axis_at(i), outputs)});
     };
     for (int axis = 0, i = 0; axis < plan.rank; ++axis) {
@@ -169,6 +170,10 @@ class TermTasks {
         return;
       }
       elements_ *= least;
+      const int64_t most =
+          std::max<int64_t>(1, std::max(plan.shape[static_cast<size_t>(axis)],
+                                        plan.output_shape[static_cast<size_t>(axis)]));
+      most_elements_ = most > kBoxCells / most_elements_ ? kBoxCells : most_elements_ * most;
       i += is_pooled[axis];
     }
     int i = plan.pooled;
@@ -211,8 +216,9 @@ class TermTasks {
   bool possible() const { return possible_; }
   int64_t total() const { return total_; }
   int64_t grain() const { return std::max<int64_t>(1, 8192 / elements_); }
-  // The most elements of a box of the target, of the outputs and of the cells that it needs.
-  int64_t elements() const { return elements_; }
+  // The most elements of a box of the target, of the outputs and of the cells that it needs: of any
+  // tile of the plan's arrays, so that all of them find room in the same scratch.
+  int64_t most_elements() const { return most_elements_; }
 
   TermBox at(int64_t task) const {
     TermBox box;
@@ -235,7 +241,7 @@ class TermTasks {
   TermBox whole_;
   int64_t step_[kMaxAxes];
   int64_t skipped_[kMaxAxes]{};  // before the target, from where the first box would begin
-  int64_t elements_ = 1, total_ = 1;
+  int64_t elements_ = 1, most_elements_ = 1, total_ = 1;
   bool possible_ = true;
 };
 

@@ -26,12 +26,12 @@ class TermWorker {
  public:
   TermWorker(const Plan& plan, const TermTasks& tasks, Arena* arena)
       : plan_(plan), real_(*plan.kernels->real) {
-    cells = arena->take<double>(tasks.elements());
-    sums = arena->take<double>(tasks.elements());
-    other = arena->take<double>(tasks.elements());
-    if (plan.sums32) first = arena->take<float>(tasks.elements());
+    cells = arena->take<double>(tasks.most_elements());
+    sums = arena->take<double>(tasks.most_elements());
+    other = arena->take<double>(tasks.most_elements());
+    if (plan.sums32) first = arena->take<float>(tasks.most_elements());
     const int64_t last = plan.output_shape.back();
-    lasts_ = arena->take<double>(2 * std::min(last, tasks.elements()));
+    lasts_ = arena->take<double>(2 * std::min(last, tasks.most_elements()));
     exec_.scratch_bytes = plan.sums_scratch;
     exec_.scratch = arena->take<char>(static_cast<int64_t>(plan.sums_scratch));
   }
@@ -172,14 +172,16 @@ class TermWorker {
     return lasts_;
   }
 
-  // A pad is a zero, and exp(beta*0) is 1. Pads along the last axis are at its ends.
+  // A pad is a zero, and exp(beta*0) is 1. Windows without pads lie side by side; those at the ends
+  // of the last axis may have none, too, if their taps step over the padding.
   template <class T>
   void add_pads(const TermBox& outputs, T* to) {
     const int64_t n = outputs.size[plan_.rank - 1];
     const double *present_along = along(outputs), *counted_along = present_along + n;
-    int64_t head = 0, tail = n;
+    int64_t head = 0;
     while (head < n && present_along[head] != counted_along[head]) ++head;
-    while (tail > head && present_along[tail - 1] != counted_along[tail - 1]) --tail;
+    int64_t tail = head;
+    while (tail < n && present_along[tail] == counted_along[tail]) ++tail;
     each_row(outputs, [&](int64_t begin_of_row, double present, double counted) {
       T* row = to + begin_of_row;
       const auto add = [&](int64_t begin, int64_t end) {
@@ -219,8 +221,8 @@ class TermsJob : public Job {
     TermWorker worker(plan_, tasks_, arena);
     Tangents tangents{};
     if (with_dy_) {
-      tangents.cells = arena->take<double>(tasks_.elements());
-      tangents.sums = arena->take<double>(tasks_.elements());
+      tangents.cells = arena->take<double>(tasks_.most_elements());
+      tangents.sums = arena->take<double>(tasks_.most_elements());
     }
     if (!queue) return;
     for (Range range; queue->take(&range);) {

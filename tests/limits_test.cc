@@ -56,6 +56,73 @@ TEST(Limits, ATileOfDroppedCellsTakesNoOutputsAndGetsZeros) {
   }
 }
 
+TEST(Limits, TilesOfTwoAxesThatReachNoCellOrNoOutputAreServed) {
+  const int64_t origin[2] = {0, 0}, none[2] = {0, 0}, one[2] = {1, 1};
+  ndpool_exec exec{};
+  ndpool_error error{};
+  const std::vector<float> nothing(1);
+  {
+    // A cell that no window covers.
+    const PlanPointer plan = parse("avg f32 5x5 w2x2 s2");
+    const int64_t cell[2] = {4, 0}, beyond[2] = {2, 0}, row[2] = {0, 1};
+    const ndpool_tile tile{{origin, none}, {beyond, row}, {cell, one}};
+    exec.tile = &tile;
+    std::vector<float> dx = {7};
+    ASSERT_EQ(ndpool_vjp(plan.get(), {}, in(nothing), out(&dx), &exec, &error), NDPOOL_OK)
+        << error.message;
+    EXPECT_EQ(dx[0], 0);
+  }
+  // A window of padding alone.
+  const PlanPointer plan = parse("max f32 2x2 w1x1 s1 p1 empty=identity");
+  const ndpool_tile tile{{origin, none}, {origin, one}, {nullptr, nullptr}};
+  exec.tile = &tile;
+  std::vector<float> y = {7};
+  ASSERT_EQ(ndpool_forward(plan.get(), in(nothing), out(&y), kNone, kNone, &exec, &error),
+            NDPOOL_OK)
+      << error.message;
+  EXPECT_EQ(y[0], -std::numeric_limits<float>::infinity());
+}
+
+TEST(Limits, SmoothMaxCountsThePadsOfWindowsBeforeOneThatStepsOverThem) {
+  // The last window goes from a cell over both pads into the overhang; the one before it has a pad.
+  const PlanPointer plan = parse("smooth f32 11 w2 s2 d3 p0:2 ceil");
+  const std::vector<float> x(11, 1);
+  std::vector<float> y(6);
+  ndpool_error error{};
+  ASSERT_EQ(ndpool_forward(plan.get(), in(x), out(&y), kNone, kNone, nullptr, &error), NDPOOL_OK)
+      << error.message;
+  const double e = std::exp(1.0);
+  const double expected[] = {2 * e, 2 * e, 2 * e, 2 * e, e + 1, e};
+  for (size_t i = 0; i < y.size(); ++i) {
+    EXPECT_NEAR(y[i], std::log(expected[i]), 1e-5) << "y[" << i << "]";
+  }
+}
+
+TEST(Limits, SmoothMaxAndLpOfATileAreTheSameWithThePromisedScratch) {
+  for (const char* line : {"smooth f32 8x11000 w3 s1 p1 beta=3", "lp f32 8x11000 w3 s1 p1 p=3"}) {
+    const PlanPointer plan = parse(line);
+    std::vector<float> x(8 * 11000);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 1021) / 512 - 0.5F;
+    const int64_t start[2] = {0, 0}, size[2] = {8, 9000}, cells[2] = {8, 9001};
+    const int64_t strides[2] = {11000 * 4, 4};
+    const ndpool_tile tile{{start, cells}, {start, size}, {nullptr, nullptr}};
+    std::vector<float> y(8 * 9000), again(y);
+    std::vector<char> scratch(ndpool_plan_scratch_bytes(plan.get(), 1));
+    ndpool_exec exec{};
+    exec.threads = 1;
+    exec.tile = &tile;
+    ndpool_error error{};
+    const ndpool_const_array from{x.data(), strides};
+    ASSERT_EQ(ndpool_forward(plan.get(), from, out(&y), kNone, kNone, &exec, &error), NDPOOL_OK)
+        << error.message;
+    exec.scratch = scratch.data();
+    exec.scratch_bytes = scratch.size();
+    ASSERT_EQ(ndpool_forward(plan.get(), from, out(&again), kNone, kNone, &exec, &error), NDPOOL_OK)
+        << error.message;
+    EXPECT_EQ(y, again) << line;
+  }
+}
+
 TEST(Limits, TheGradientOfAWindowThatIsPaddingButForAFewCellsIsSharedAsItsDivisorSays) {
   const PlanPointer plan = parse("avg f32 3x4x4 w2305843009213693952x1 p0:2305843009213693952x0:0");
   const std::vector<float> g(12, 1);
@@ -287,10 +354,16 @@ TEST(Limits, SecondOrderProductsThatAreZeroAreNotNaN) {
   }
 }
 
-TEST(Limits, SmoothMaxPlansHugeAxesAndPaddingWithLittleScratch) {
+TEST(Limits, PlansOfHugeAxesAndPaddingAskForLittleScratch) {
   for (const char* line :
        {"smooth f32 288230376151711744 a1125899906842623", "smooth f32 4 w1048576 s1 p1048576",
-        "smooth f32 288230376151711744 w1 s144115188075855872"}) {
+        "smooth f32 288230376151711744 w1 s144115188075855872",
+        "lp f32 13x11 w39x12 s8x31 p1152921504606846975x29 empty=identity p=3",
+        "lp f16 239x1x1 w8 s18014398509481984 d3 p576460752303423488 empty=identity p=3",
+        "smooth f16 2097152x7x1 w14 s4503599627370496 d1 p139767000178907411 ceil empty=identity",
+        "avg u32 54x64x32x1 w36x1x1x18 s2x3x2251799813685248x30357189080590100 "
+        "p17x30x288230376151711743x0 ceil empty=identity",
+        "avg i8 170x1 w1 s18014398509481983 p144115188075855872 ceil empty=identity"}) {
     const PlanPointer plan = parse(line);
     ASSERT_NE(plan, nullptr);
     EXPECT_LT(ndpool_plan_scratch_bytes(plan.get(), 1), size_t{4} << 20) << line;
