@@ -268,7 +268,7 @@ V near_log(V x) {
   const auto bits = hn::BitCast(di, x), root = hn::Set(di, 0x3FE6A09E667F3BCD);
   const auto power = hn::ShiftRight<52>(hn::Sub(bits, root));
   const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<52>(power)));
-  // A small integer as a double: see WideQuotients of convert.cc.
+  // A small integer as a double: see WideQuotients of quotients.h.
   const V k = hn::Sub(hn::BitCast(d, hn::Add(power, hn::BitCast(di, c(0x1.8p52)))), c(0x1.8p52));
   const V t = hn::Div(hn::Sub(m, c(1.0)), hn::Add(m, c(1.0))), square = hn::Mul(t, t);
   V p = hn::MulAdd(c(1.0 / 11), square, c(1.0 / 9));
