@@ -73,8 +73,16 @@ void AverageFinish::store(const Strided& shape, void* sums, int64_t across, Rang
   const int lane = static_cast<int>(lane_);
   const int64_t lanes = shape.positions * shape.inner;
   if (!is_float(plan_.type)) {
+    Strided s = shape;
+    if (uniform() && s.inner_stride * s.inner == s.position_stride) {
+      // Channels have the same divisor, too: they need not be told from positions.
+      s.positions = lanes;
+      s.position_stride = s.inner_stride;
+      s.inner = 1;
+      outputs = {0, lanes};
+    }
     find_divisors(across, outputs);
-    convert.finish[lane][type_](shape, sums, lanes, divisors_, to);
+    convert.finish[lane][type_](s, sums, lanes, divisors_, to);
     return;
   }
   if (!is_half(type_) || lane_ != Lane::f32) {

@@ -121,9 +121,7 @@ void split(const SplitRows& s) {
       } else if (s.inner == 1) {
         for (int64_t i = done; i < count; ++i) to[i] = first[i * s.step];
       } else {
-        copy_groups(
-            count, s.inner, [&](int64_t i) { return first + i * s.step * s.inner; },
-            [&](int64_t i) { return to + i * s.inner; });
+        pack_groups(count, s.inner, first, s.step * s.inner, to);
       }
     }
   }

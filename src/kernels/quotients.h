@@ -149,9 +149,10 @@ struct FloatQuotients {
 constexpr int64_t kMostShifted = 1024;
 inline int common_shift(const int64_t* by, int64_t n) {
   const int64_t first = by[0];
-  bool same = first > 0 && first <= kMostShifted && (first & (first - 1)) == 0;
-  for (int64_t i = 0; i < n; ++i) same = both(same, by[i] == first);
-  return same ? std::countr_zero(static_cast<uint64_t>(first)) : -1;
+  if (first < 1 || first > kMostShifted || (first & (first - 1)) != 0) return -1;
+  int64_t other = 0;
+  for (int64_t i = 0; i < n; ++i) other |= by[i] ^ first;
+  return other == 0 ? std::countr_zero(static_cast<uint64_t>(first)) : -1;
 }
 // Sizes and a half of the divisor, without sign, have room in a lane: sums leave a bit and more.
 template <class L, class T>
