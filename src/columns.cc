@@ -5,6 +5,7 @@
 
 #include "contiguous.h"
 #include "machine.h"
+#include "tap_list.h"
 
 namespace ndpool {
 namespace {
@@ -13,6 +14,8 @@ constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
 constexpr int64_t kExact = int64_t{1} << 24;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
+constexpr int64_t kShortRowBytes = 256;
+constexpr int64_t kMostPlanes = 64;  // of a window
 
 const ColumnKernels& kernels_of(const Plan& plan) {
   return plan.type == NDPOOL_F32 ? *plan.kernels->columns
@@ -54,19 +57,21 @@ ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& g, con
 void ColumnsJob::choose() {
   const int64_t lanes = kernels_.lanes;
   if (plan_.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || lanes == 0 || plan_.out_type != plan_.type ||
-      plan_.has_empty_windows || space_.pooled != 2 || space_.inner != 1) {
+      plan_.has_empty_windows || space_.pooled < 2 || space_.inner != 1) {
     return;
   }
+  lead_ = space_.pooled - 2;
+  if (lead_ > 0 && !is_lead_fit()) return;
   if (plan_.type != NDPOOL_F32 && (argmax_ || gradient_)) return;
   if (plan_.op == NDPOOL_AVG) {
-    const int64_t divisor = plan_.counts.uniform();
+    const int64_t divisor = divisor_ = plan_.counts.uniform();
     if (divisor == 0 || (is_float(plan_.type) && plan_.sum_lane != Lane::f32)) return;
     // Halves are divided in f32, which must hold the divisor.
     if (is_half(plan_.type) && (divisor <= -kExact || divisor >= kExact)) return;
     if (is_integer(plan_.type) && (divisor < 1 || divisor > ColumnKernels::kMostDivisor)) return;
   }
   for (int i = 0; i < 2; ++i) {
-    const Axis& axis = plan_.axes[i];
+    const Axis& axis = plan_.axes[lead_ + i];
     if (axis.adaptive || axis.dilation != 1 || (gradient_ && axis.stride != 1)) return;
     Side& side = i == 0 ? down_ : along_;
     side = {axis.cells, axis.outputs, axis.window, axis.stride, axis.pad_lo};
@@ -86,8 +91,12 @@ void ColumnsJob::choose() {
   const bool one_vector = along_.outputs == lanes && behind > 0;
   if (one_vector && (along_.stride == 2 || (!all_squares && along_.pad > 0))) return;
   if (along_.cells > kMostRowBytes / size_) return;
-  const auto cells = [&](int i) { return (i == 0 ? down_ : along_).cells; };
-  const auto outputs = [&](int i) { return (i == 0 ? down_ : along_).outputs; };
+  const auto cells = [&](int i) {
+    return i < lead_ ? plan_.axes[i].cells : (i == lead_ ? down_ : along_).cells;
+  };
+  const auto outputs = [&](int i) {
+    return i < lead_ ? plan_.axes[i].outputs : (i == lead_ ? down_ : along_).outputs;
+  };
   if (!has_plain_planes(space_, x_, cells) || (y_ && !has_plain_planes(space_, *y_, outputs)) ||
       (argmax_ && !has_plain_planes(space_, *argmax_, outputs))) {
     return;
@@ -105,13 +114,29 @@ void ColumnsJob::choose() {
     rows_ = Staged::whole_lines(rows_, row);
   }
   rows_ = std::min(rows_, down_.outputs);
-  if (divided_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
-  tasks_ = PlaneTasks(space_.outer_total() * space_.batch, down_.outputs, along_.outputs, rows_);
+  // Long rows of blocks are joined with all their planes at once.
+  if (lead_ > 0 && apart && along_.cells * size_ > kShortRowBytes) return;
+  if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
+  for (int i = 0; i < lead_; ++i) lead_outputs_ *= plan_.axes[i].outputs;
+  tasks_ = PlaneTasks(space_.outer_total() * space_.batch * lead_outputs_, down_.outputs,
+                      along_.outputs, rows_);
   possible_ = true;
 }
 
-int64_t ColumnsJob::divided_lanes() const {
-  return gradient_ ? (rows_ + down_.window - 1) * along_.cells : 0;
+// Planes are joined in the type that they have.
+bool ColumnsJob::is_lead_fit() const {
+  if (gradient_ || argmax_ || is_half(plan_.type)) return false;
+  if (plan_.op == NDPOOL_AVG && plan_.type != NDPOOL_F32) return false;
+  int64_t planes = 1;
+  for (int i = 0; i < lead_; ++i) {
+    if (plan_.axes[i].window > kMostPlanes / planes) return false;
+    planes *= plan_.axes[i].window;
+  }
+  return true;
+}
+
+int64_t ColumnsJob::made_lanes() const {
+  return gradient_ || lead_ > 0 ? ((rows_ - 1) * down_.stride + down_.window) * along_.cells : 0;
 }
 int64_t ColumnsJob::staged_bytes() const { return streaming_ ? rows_ * along_.outputs * size_ : 0; }
 
@@ -123,24 +148,65 @@ Lane ColumnsJob::lane() const {
 std::string ColumnsJob::describe() const {
   std::string text =
       "columns: vectors of outputs go down the rows, and what neighbours share stays in registers "
-      "(squares of few taps); " +
-      std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
-      " outputs at a time (rows x lanes)";
+      "(squares of few taps" +
+      std::string(lead_ > 0 ? ", planes joined before" : "") + "); " + std::to_string(rows_) +
+      " x " + std::to_string(along_.outputs) + " outputs at a time (rows x lanes)";
   if (streaming_) text += "; results go past the caches";
   return text;
 }
 
 void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
-  auto* divided = arena->take<float>(divided_lanes());
+  void* made = arena->take(made_lanes(), static_cast<size_t>(size_));
   Staged staged(arena, staged_bytes());
   if (!queue) return;
-  tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, divided, &staged); });
+  tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, made, &staged); });
   staged.flush(*plan_.kernels->move);
 }
 
-void ColumnsJob::band(int64_t plane, Range rows, float* divided, Staged* staged) const {
+void ColumnsJob::divide(const char* g, int64_t lanes, void* to) const {
+  std::memcpy(to, g, static_cast<size_t>(lanes * size_));
+  plan_.kernels->combine->scale[static_cast<int>(Lane::f32)](lanes, to, divisor_);
+}
+
+void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
+                      ColumnRows* c) const {
+  int64_t step = down_.cells * along_.cells, steps[kMaxPooled];
+  Span spans[kMaxPooled];
+  x += first * along_.cells * size_;
+  for (int i = lead_ - 1; i >= 0; --i) {
+    const Axis& axis = plan_.axes[i];
+    spans[i] = Line(axis, false).span(window % axis.outputs);
+    window /= axis.outputs;
+    steps[i] = step;
+    x += spans[i].first * step * size_;
+    step *= axis.cells;
+  }
+  TapList list;
+  list.start();
+  for (int i = 0; i < lead_; ++i) {
+    list.repeat(spans[i].count, spans[i].lead, spans[i].step * steps[i], 0);
+  }
+  TapRows t;
+  list.give(&t);
+  c->next = x + lanes * size_;  // of the first plane
+  c->src = x;
+  if (t.taps == 1) return;
+  c->src = to;
+  t.lanes = lanes;
+  t.src = x;
+  t.dst = to;
+  const TapKernels& taps = *plan_.kernels->taps;
+  const int lane = static_cast<int>(native_lane(plan_.type));
+  const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
+  (plan_.op == NDPOOL_AVG ? taps.sum : taps.extreme[extreme])[lane](t);
+}
+
+void ColumnsJob::band(int64_t plane, Range rows, void* made, Staged* staged) const {
+  const int64_t window = plane % lead_outputs_;
+  plane /= lead_outputs_;
   const char* x = plane_address(space_, x_, plane);
-  char* y = y_ ? plane_address(space_, *y_, plane) + rows.begin * along_.outputs * size_ : nullptr;
+  const int64_t first_row = window * down_.outputs + rows.begin;
+  char* y = y_ ? plane_address(space_, *y_, plane) + first_row * along_.outputs * size_ : nullptr;
   const int64_t row_bytes = along_.cells * size_;
   ColumnRows c;
   c.taps = static_cast<int>(along_.window);
@@ -161,16 +227,19 @@ void ColumnsJob::band(int64_t plane, Range rows, float* divided, Staged* staged)
     c.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, plane)) +
                 rows.begin * along_.outputs;
   }
-  if (plan_.op == NDPOOL_AVG) c.divisor = plan_.counts.uniform();
-  if (gradient_) {
+  c.divisor = divisor_;
+  if (gradient_ || lead_ > 0) {
     const Range needed{std::max<int64_t>(c.first, 0), std::min(end, down_.cells)};
     const int64_t lanes = std::max<int64_t>(0, needed.size()) * along_.cells;
-    std::memcpy(divided, x + needed.begin * row_bytes, static_cast<size_t>(lanes * size_));
-    plan_.kernels->combine->scale[static_cast<int>(Lane::f32)](lanes, divided, c.divisor);
-    c.src = divided;
+    if (gradient_) {
+      divide(x + needed.begin * row_bytes, lanes, made);
+      c.src = made;
+      c.divisor = 1;
+    } else {
+      join(x, window, needed.begin, lanes, made, &c);
+    }
     c.first -= needed.begin;
     c.cell_rows = needed.size();
-    c.divisor = 1;
   }
   if (plan_.op == NDPOOL_AVG) {
     kernels_.average(c);

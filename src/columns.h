@@ -24,7 +24,8 @@ class ColumnsJob : public Job {
   // The VJP of averages.
   ColumnsJob(const Plan& plan, const Space& space, const Bound& g, const Bound& dx);
 
-  // Whole planes without gaps; windows of 2x2 or 3x3 cells, 1 or 2 apart; rows of some vectors.
+  // Whole planes without gaps; windows of 2x2 or 3x3 cells, 1 or 2 apart, on the last two axes, of
+  // some planes on the axes before; rows of some vectors.
   bool possible() const { return possible_; }
   const PlaneTasks& tasks() const { return tasks_; }
   std::string describe() const;
@@ -38,10 +39,17 @@ class ColumnsJob : public Job {
     int64_t cells, outputs, window, stride, pad;
     bool is_fit() const;
   };
-  // Some rows of outputs of a plane; room for rows of g that are divided.
-  void band(int64_t plane, Range rows, float* divided, Staged* staged) const;
+  // Some rows of outputs of a plane of y; room for rows of cells that are made first: of g,
+  // divided, or of planes, joined.
+  void band(int64_t plane, Range rows, void* made, Staged* staged) const;
   void choose();
-  int64_t divided_lanes() const;
+  bool is_lead_fit() const;
+  void divide(const char* g, int64_t lanes, void* to) const;
+  // Gives c rows from `first` on of the planes that a window holds on the axes before the last two:
+  // joined in `to`, or where they lie if it holds one.
+  void join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
+            ColumnRows* c) const;
+  int64_t made_lanes() const;
   int64_t staged_bytes() const;
 
   const Plan& plan_;
@@ -52,6 +60,9 @@ class ColumnsJob : public Job {
   int64_t size_;  // bytes of an element
   bool gradient_;
   Side down_{}, along_{};
+  int lead_ = 0;              // axes before the last two
+  int64_t lead_outputs_ = 1;  // windows on them
+  int64_t divisor_ = 1;
   int64_t rows_ = 0;  // of outputs in a band
   PlaneTasks tasks_;
   bool streaming_ = false, possible_ = false;

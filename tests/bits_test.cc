@@ -55,16 +55,39 @@ const std::vector<std::string>& geometries() {
   return lines;
 }
 
-// Planes of squares: cut into bands of rows, or as narrow as a vector.
+// Planes of squares: cut into bands of rows, or as narrow as a vector, or joined before; and pixels
+// of a few colours.
 const std::vector<std::string>& squares() {
-  static const std::vector<std::string> lines = {
-      "2x40x70 w3x3 s1 p1",     "1x61x131 w3x3 s2",     "2x47x111 w2x2 s1 p1:0x0:1",
-      "2x61x150 w2x2 s2",       "2x55x84 w3x3 s2 p1:0", "3x140x9 w3x3 s1 p2:1x1",
-      "3x30x8 w3x3 s1 p1",      "3x31x18 w3x3 s1",      "5x30x16 w3x3 s2 p1:1x1:0",
-      "2x41x25 w2x2 s1 p0:1x1", "3x20x7 w2x2 s1 p1",    "3x20x8 w2x2 s1",
-      "2x20x15 w2x2 s1 p1",     "2x40x111 w3x3 s2 p1",  "2x41x115 w2x2 s2 ceil",
-      "3x33x35 w3x3 s2 p0:1",   "2x30x17 w3x3 s2 p1",   "2x30x16 w3x3 s1 p1",
-      "3x12x32 w3x3 s1 p1:0",   "2x20x33 w3x3 s2 p1",   "2x20x31 w3x3 s2 p1"};
+  static const std::vector<std::string> lines = {"2x40x70 w3x3 s1 p1",
+                                                 "1x61x131 w3x3 s2",
+                                                 "2x47x111 w2x2 s1 p1:0x0:1",
+                                                 "2x61x150 w2x2 s2",
+                                                 "2x55x84 w3x3 s2 p1:0",
+                                                 "3x140x9 w3x3 s1 p2:1x1",
+                                                 "3x30x8 w3x3 s1 p1",
+                                                 "3x31x18 w3x3 s1",
+                                                 "5x30x16 w3x3 s2 p1:1x1:0",
+                                                 "2x41x25 w2x2 s1 p0:1x1",
+                                                 "3x20x7 w2x2 s1 p1",
+                                                 "3x20x8 w2x2 s1",
+                                                 "2x20x15 w2x2 s1 p1",
+                                                 "2x40x111 w3x3 s2 p1",
+                                                 "2x41x115 w2x2 s2 ceil",
+                                                 "3x33x35 w3x3 s2 p0:1",
+                                                 "2x30x17 w3x3 s2 p1",
+                                                 "2x30x16 w3x3 s1 p1",
+                                                 "3x12x32 w3x3 s1 p1:0",
+                                                 "2x20x33 w3x3 s2 p1",
+                                                 "2x20x31 w3x3 s2 p1",
+                                                 "2x5x13x40 w3x3x3 s2 p1",
+                                                 "3x4x5x9x24 w2x2x2x2",
+                                                 "2x7x20x18 w1x3x3 s1 p0x1x1",
+                                                 "2x6x11x40 w4x3x3 s2x1x1 d2x1x1 p3x1x1",
+                                                 "9x50x60 w2x2x2 s3x1x1",
+                                                 "16x41x3 w2x2 axes=0,1",
+                                                 "9x50x3 w1x3 s2x3 axes=0,1",
+                                                 "9x70x2 w2x3 s1x2 axes=0,1",
+                                                 "20x41x6 w3x2 s2 p1 axes=0,1"};
   return lines;
 }
 
