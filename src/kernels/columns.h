@@ -363,7 +363,7 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* 
   Kept pool(c, o, left);
   typename Kept::Row kept[taps];
   int64_t row = c.first;  // of cells
-  const auto step = [&](auto inside) HWY_ATTR {
+  const auto step = [&](auto inside) HWY_ATTR __attribute__((always_inline)) {
     typename Read::V tap[taps];
     for (int j = kKept; j < taps; ++j) {
       cells.template read<inside(), Kept::kLate>(row + j, tap);
@@ -380,6 +380,16 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* 
   }
   int64_t left_over = c.rows;
   for (; left_over > 0 && row < 0; --left_over) step(std::false_type());
+  if constexpr (spacing == 1) {
+    // As many steps at a time as rows take to come round to the registers that they began in.
+    for (; left_over >= taps && row + 2 * taps - 1 <= c.cell_rows; left_over -= taps) {
+      fetch->advance(taps * bytes);
+      step(std::true_type());
+      step(std::true_type());
+      if constexpr (taps == 3) step(std::true_type());
+      meanwhile->send(taps * bytes);
+    }
+  }
   for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
     fetch->advance(bytes * spacing * spacing);
     step(std::true_type());
