@@ -26,22 +26,29 @@ namespace ndpool::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if NDPOOL_VECTOR_HALVES
-// Floats rounded to nearest even halves, as bits.
+// Floats rounded to nearest even halves, as bits: numbers, and NaN that a half can hold, as those
+// are that arithmetic makes of halves.
 template <class T, class D>
-HWY_INLINE auto half_bits(D, hn::Vec<D> v) {
+HWY_INLINE auto plain_half_bits(D, hn::Vec<D> v) {
   const hn::Rebind<uint16_t, D> d16;
   if constexpr (std::is_same_v<T, Float16>) {
     return hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
   } else {
     const hn::RebindToUnsigned<D> du;
-    const hn::RebindToSigned<D> di;
     const auto bits = hn::BitCast(du, v);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
     const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu)));
-    const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
-    const auto chosen = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
-    return hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(chosen)));
+    return hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<D>(), hn::ShiftRight<16>(rounded)));
   }
+}
+// The same of all floats.
+template <class T, class D>
+HWY_INLINE auto half_bits(D d, hn::Vec<D> v) {
+  if constexpr (!std::is_same_v<T, Float16>) {
+    const auto nan = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7FC00000u));
+    v = hn::IfThenElse(hn::IsNaN(v), nan, v);
+  }
+  return plain_half_bits<T>(d, v);
 }
 
 // sum/divisor, rounded so that a further rounding to a half is the only one: where the quotient is

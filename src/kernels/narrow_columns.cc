@@ -129,7 +129,7 @@ class HalfQuotient {
     const D d;
     const V quotient = divide_.exact ? hn::Mul(sum, hn::Set(d, divide_.factor))
                                      : hn::Div(sum, hn::Set(d, divide_.divisor));
-    hn::StoreU(half_bits<Half>(d, quotient), hn::Rebind<uint16_t, D>(), to);
+    hn::StoreU(plain_half_bits<Half>(d, quotient), hn::Rebind<uint16_t, D>(), to);
     if (HWY_UNLIKELY(!hn::AllFalse(d, is_rounded_twice(sum, quotient)))) store_each(sum, to);
   }
 
