@@ -31,8 +31,11 @@ WholeJob::WholeJob(const Plan& plan, const Space& space, const Bound& x, const B
     axes += axis.cells > 1;
     cells_ *= axis.cells;
   }
-  if (axes > 1 && cells_ < kSmallPlane) return;
-  if (sum && (axes > 1 || native_lane(plan.type) != plan.sum_lane)) return;
+  if (axes > 1 && cells_ < kSmallPlane && plan.type != NDPOOL_F32) return;
+  if (sum) {
+    if (axes > 1 || native_lane(plan.type) != plan.sum_lane) return;
+    divisor_ = plan.counts.uniform();
+  }
   const auto cells = [&](int i) { return plan.even_axes[i].cells; };
   if (!has_plain_planes(space, x, cells) || !has_plain_planes(space, y, [](int) { return 1; })) {
     return;
@@ -49,29 +52,34 @@ std::string WholeJob::describe() const {
 
 void WholeJob::work(Arena*, TaskQueue* queue) const {
   if (!queue) return;
-  const WholeKernels& kernels = *plan_.kernels->whole;
-  const bool sum = plan_.op == NDPOOL_AVG, f64 = plan_.type == NDPOOL_F64;
-  const Lane lane = native_lane(plan_.type);
-  const auto reduce =
-      sum ? kernels.sum[f64 ? 1 : 0]
-          : kernels.extreme[plan_.op == NDPOOL_MAX ? kMax : kMin][static_cast<int>(lane)];
-  const auto scale = plan_.kernels->combine->scale[static_cast<int>(lane)];
-  const int64_t divisor = sum ? plan_.counts.uniform() : 1;
   for (Range range; queue->take(&range);) {
     for (int64_t task = range.begin; task < range.end;) {
-      // Planes that follow one another in the batch.
       const int64_t planes = std::min(range.end - task, space_.batch - task % space_.batch);
-      const char* x = plane_address(space_, x_, task);
-      char* const first = plane_address(space_, y_, task);
-      char* y = first;
-      for (int64_t p = 0; p < planes; ++p, x += x_.batch, y += y_.batch) {
-        reduce(cells_, x, y);
-        if (sum && y_.batch != y_.element) scale(1, y, divisor);
-      }
-      if (sum && y_.batch == y_.element) scale(planes, first, divisor);
+      reduce(planes, plane_address(space_, x_, task), plane_address(space_, y_, task));
       task += planes;
     }
   }
+}
+
+void WholeJob::reduce(int64_t planes, const char* x, char* y) const {
+  const WholeKernels& kernels = *plan_.kernels->whole;
+  const bool sum = plan_.op == NDPOOL_AVG;
+  const int type = plan_.type == NDPOOL_F64;
+  const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
+  const int lane = static_cast<int>(native_lane(plan_.type));
+  const auto short_rows = sum                        ? kernels.sum_rows[type]
+                          : plan_.type == NDPOOL_F32 ? kernels.extreme_rows[extreme]
+                                                     : nullptr;
+  if (short_rows && cells_ <= WholeKernels::kMostRow) {
+    short_rows(planes, cells_, x, x_.batch / x_.element, y, y_.batch / y_.element);
+  } else {
+    const auto row = sum ? kernels.sum[type] : kernels.extreme[extreme][lane];
+    for (int64_t p = 0; p < planes; ++p) row(cells_, x + p * x_.batch, y + p * y_.batch);
+  }
+  if (!sum) return;
+  const auto scale = plan_.kernels->combine->scale[lane];
+  if (y_.batch == y_.element) return scale(planes, y, divisor_);
+  for (int64_t p = 0; p < planes; ++p) scale(1, y + p * y_.batch, divisor_);
 }
 
 }  // namespace ndpool

@@ -25,10 +25,14 @@ class WholeJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override;
 
  private:
+  // Planes that follow one another in the batch.
+  void reduce(int64_t planes, const char* x, char* y) const;
+
   const Plan& plan_;
   const Space& space_;
   const Bound &x_, &y_;
   int64_t cells_ = 1;  // of a plane
+  int64_t divisor_ = 1;
   bool possible_ = false;
 };
 

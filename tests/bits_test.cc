@@ -113,6 +113,9 @@ const std::vector<std::string>& small_planes() {
                                                  "21x10x8 w6x1 s5x2 p1x0",
                                                  "4x20x12 w8x3 s4611686018427387904x1",
                                                  "9x1003 global axes=1",
+                                                 "70x7 global axes=1",
+                                                 "41x31 global axes=1",
+                                                 "3x30x3x3 global axes=2,3",
                                                  "5x31x33 global axes=1,2",
                                                  "3x9001 global axes=1"};
   return lines;

@@ -10,7 +10,9 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/order.h"
+#include "kernels/numbers.h"
 #include "kernels/tap_rows.h"
+#include "kernels/turn.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -161,12 +163,87 @@ void tree(int64_t n, const void* x, void* y) {
   *static_cast<T*>(y) = waiting[0];
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// As many rows as lanes: rows are turned, some columns at a time, and columns joined, sums as the
+// tree joins them.
+template <class Op, class D, class T>
+HWY_INLINE hn::Vec<D> joined_columns(D d, int64_t n, const T* rows, int64_t pitch) {
+  using V = hn::Vec<D>;
+  constexpr int kWide = 16 / sizeof(T);
+  const auto join = [](const V* column) HWY_ATTR {
+    V v = Op::many(column[0], column[1]);
+    if constexpr (kWide == 4) v = Op::many(v, Op::many(column[2], column[3]));
+    return v;
+  };
+  V column[kWide], waiting[WholeKernels::kDepth];
+  int depth = 0;
+  int64_t number = 0, at = 0;
+  for (; at + kWide <= n; at += kWide, ++number) {
+    load_columns(d, rows + at, pitch, column);
+    V v = join(column);
+    for (int joins = std::countr_one(static_cast<uint64_t>(number)); joins > 0; --joins) {
+      v = Op::many(waiting[--depth], v);
+    }
+    waiting[depth++] = v;
+  }
+  if (at < n) {
+    // The last columns, with some before them, which are left out.
+    load_columns(d, rows + n - kWide, pitch, column);
+    const V* rest = column + kWide - (n - at);
+    V v = rest[0];
+    if (n - at > 1) v = Op::many(v, rest[1]);
+    if (n - at > 2) v = Op::many(v, rest[2]);
+    waiting[depth++] = v;
+  }
+  V v = waiting[--depth];
+  while (depth > 0) v = Op::many(waiting[--depth], v);
+  return v;
+}
+#endif
+
+// Rows one by one.
+template <class Op, class T>
+void single_rows(int64_t count, int64_t n, const T* from, int64_t pitch, T* to, int64_t to_pitch) {
+  for (int64_t r = 0; r < count; ++r) {
+    if constexpr (kSums<Op>) {
+      tree<T>(n, from + r * pitch, to + r * to_pitch);
+    } else {
+      to[r * to_pitch] = widest_extreme_of<Op>(hn::ScalableTag<T>(), n, from + r * pitch);
+    }
+  }
+}
+
+template <class Op, class T>
+void short_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* y, int64_t to_pitch) {
+  const T* from = static_cast<const T*>(x);
+  T* to = static_cast<T*>(y);
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<T, 32 / sizeof(T)> d;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  if (count >= step && n >= int64_t{16 / sizeof(T)}) {
+    for (int64_t next = 0; next < count; next += step) {
+      const int64_t r = next + step <= count ? next : count - step;
+      const auto v = joined_columns<Op>(d, n, from + r * pitch, pitch);
+      T lanes[hn::MaxLanes(d)];
+      hn::StoreU(v, d, to_pitch == 1 ? to + r : lanes);
+      for (int64_t k = 0; to_pitch != 1 && k < step; ++k) to[(r + k) * to_pitch] = lanes[k];
+    }
+    return;
+  }
+#endif
+  single_rows<Op>(count, n, from, pitch, to, to_pitch);
+}
+
 WholeKernels make_table() {
   WholeKernels t{};
   fill<Extremes, Max>(t.extreme[kMax]);
   fill<Extremes, Min>(t.extreme[kMin]);
   t.sum[0] = tree<float>;
   t.sum[1] = tree<double>;
+  t.sum_rows[0] = short_rows<Sum, float>;
+  t.sum_rows[1] = short_rows<Sum, double>;
+  t.extreme_rows[kMax] = short_rows<Extremum<Max>, float>;
+  t.extreme_rows[kMin] = short_rows<Extremum<Min>, float>;
   return t;
 }
 
