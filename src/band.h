@@ -55,9 +55,11 @@ struct BandCut {
 // What bands reduce: a Reduction with what else they must know.
 struct BandWork {
   const Reduction* reduction = nullptr;
-  TapsFn combine = nullptr;  // values, sums or winners
-  FusedFn fused = nullptr;   // values and sums: across and along, row by row
-  SlideFn slide = nullptr;   // values and sums: across, by doubling
+  TapsFn combine = nullptr;          // values, sums or winners
+  FusedFn fused = nullptr;           // values and sums: across and along, row by row
+  TapsFn numbers = nullptr;          // values: of what holds no NaN
+  SlideFn slide = nullptr;           // sums: across wide windows
+  ExtremeRowsFn extremes = nullptr;  // values: the same
   const MoveKernels* move = nullptr;
   bool winners = false, last_winner = false;
   BandCut cut;

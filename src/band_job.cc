@@ -19,7 +19,7 @@ bool wants_padding(const Reduction& r, const BandCut& cut) {
       cut.outputs * cut.inner * static_cast<int64_t>(lane_size(r.lane)) < kShortRow;
   bool few = true;
   for (int level = 0; level <= last; ++level) few = few && r.lines[level].taps() <= kFewTaps;
-  if (cut.flat) return !few && (short_rows || !r.sum);
+  if (cut.flat) return !few;
   return !few || (cut.form == BandForm::narrow && last > 0 && short_rows);
 }
 
@@ -38,7 +38,8 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& x, const Bou
   const TapKernels& taps = *plan.kernels->taps;
   if (!argmax) {
     work_.fused = taps.extreme_rows[extreme][lane];
-    work_.slide = plan.kernels->slide->extreme[extreme][lane];
+    work_.numbers = taps.numbers[extreme][lane];
+    work_.extremes = plan.kernels->slide->extreme[extreme][lane];
   }
   choose((argmax ? plan.kernels->winner_taps->find : taps.extreme)[extreme][lane],
          argmax != nullptr, last_winner);

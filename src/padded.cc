@@ -1,29 +1,33 @@
 #include "padded.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <utility>
 
 namespace ndpool {
 namespace {
 
-constexpr int64_t kStepTaps = 4;
 constexpr int64_t kStepBytes = 8 * 1024;  // of a buffer that steps go through
 constexpr int64_t kRowBytes = 8 * 1024;
+constexpr int64_t kNearBytes = 16 * 1024;
 constexpr int64_t kRingBytes = 64 * 1024;
+constexpr int64_t kAcrossBytes = 80 * 1024;  // of rows that are reduced across together
 constexpr int64_t kResultBytes = 32 * 1024;
 constexpr int64_t kMostBytes = 180 * 1024;  // of all buffers but results
+constexpr int64_t kRecentRows = 8;
 
-int64_t ring_rows(int levels) { return (int64_t{2} << levels) - 2; }
+int64_t pieces(int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; }
 
-// The cell that stands in for a place outside the data: one of the same windows.
-int64_t stand_in(const Line& line, int64_t place, Range cells) {
-  const int64_t step = line.step(), end = line.sources();
-  int64_t cell = place;
-  if (place < 0) cell = place + geometry::ceil_div(-place, step) * step;
-  if (place >= end) cell = place - geometry::ceil_div(place - end + 1, step) * step;
-  return std::clamp(cell, cells.begin, cells.end - 1);
+// How many rows of a level are needed.
+int64_t ring_rows(int64_t taps, int levels, int level) {
+  const int64_t rows = int64_t{1} << 2 * level, rest = taps & (rows - 1);
+  const int64_t parts = level == levels ? taps >> 2 * level : taps >> 2 * level & 3;
+  return 1 + std::max(level < levels ? 3 * rows : 0, parts > 0 ? rest + (parts - 1) * rows : 0);
+}
+
+// Rows of so many lanes are so far apart: not where they would meet in the same few sets of a
+// cache.
+int64_t pitch_of(int64_t lanes, int64_t size) {
+  return lanes * size % 512 == 0 ? lanes + 64 / size : lanes;
 }
 
 Range within(Range range, Range box) {
@@ -43,23 +47,54 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   }
   const int64_t size = static_cast<int64_t>(lane_size(r.lane)), reach = line.reach() - 1;
   const int64_t taps = last > 0 ? r.lines[0].taps() : 1;
-  cut.levels = static_cast<int>(std::bit_width(static_cast<uint64_t>(taps))) - 1;
-  if (cut.levels > SlideRow::kMostLevels || reach > kMostBytes) return cut;
+  cut.levels = sum_levels(taps);
+  if (std::max(cut.levels, sum_levels(line.taps())) > SlideRow::kMostLevels) return cut;
+  if (reach > kMostBytes) return cut;
   cut.inner = std::min<int64_t>(space.inner, 64);
-  const int64_t position = cut.inner * size, rings = ring_rows(cut.levels);
-  const int64_t room = std::min(kRowBytes, kRingBytes / std::max<int64_t>(rings, 1)) / position;
-  // Twice the reach at least, so that what neighbouring cuts share is no more than what is new.
-  cut.outputs = std::min(outputs, std::max({int64_t{1}, 2 * reach, room - reach}));
+  cut.native = r.native && cut.inner == space.inner && r.source->pooled[last] == cut.inner * size;
+  const int64_t position = cut.inner * size;
+  // One level more, if a ring that is read in many places would not fit the first-level cache.
+  const bool wide = std::min(outputs, line.sources()) * position * taps > kNearBytes;
+  if (wide && taps >> 2 * cut.levels > 3 && cut.levels < SlideRow::kMostLevels) ++cut.levels;
+  for (int level = 1; level <= cut.levels && r.sum; ++level) {
+    cut.ring_rows += ring_rows(taps, cut.levels, level);
+  }
+  const int64_t kept = r.sum ? cut.ring_rows : cut.native ? 0 : 2 * taps;
+  const int64_t room = std::min({kRowBytes, kRingBytes / std::max<int64_t>(kept, 1),
+                                 r.sum ? kRowBytes : kAcrossBytes / taps}) /
+                       position;
+  // Some times the reach at least, so that what neighbouring cuts share is less than what is new.
+  cut.outputs = std::min(outputs, std::max({int64_t{1}, 3 * reach, room - reach}));
+  cut.outputs = pieces(outputs, pieces(outputs, cut.outputs));
   const int64_t places = std::min(cut.outputs + reach, line.sources()) * cut.inner;
   // An odd number of cache lines, so that rows of a ring do not meet in the same few sets.
   const int64_t per_line = 64 / size;
-  cut.row = (((places + per_line - 1) / per_line) | 1) * per_line;
-  const int64_t row = (cut.outputs + reach) * cut.inner;
-  cut.together = std::max<int64_t>(1, kStepBytes / (row * size));
-  cut.reduced = cut.together * row;
-  if (((rings + 3) * cut.row + 5 * cut.reduced) * size > kMostBytes) return cut;
+  cut.row = (pieces(places, per_line) | 1) * per_line;
+  cut.reduced = pitch_of((cut.outputs + reach) * cut.inner, size);
+  cut.together = std::max<int64_t>(1, kStepBytes / (cut.reduced * size));
   const int64_t results = cut.outputs * cut.inner * size;
   cut.rows = std::clamp<int64_t>(kResultBytes / results, 1, rows);
+  cut.block = cut.together;
+  if (r.sum) {
+    cut.loaded = cut.native ? 0 : kRecentRows;
+    cut.block = std::max(cut.together, kResultBytes / (cut.reduced * size));
+  } else if (last > 0) {
+    cut.block = std::clamp<int64_t>(kAcrossBytes / (cut.reduced * size), 1, std::min(taps, rows));
+  }
+  const auto bytes = [&] {
+    if (!r.sum && last > 0 && !cut.native) cut.loaded = cut.block + taps - 1;
+    const int64_t stepped = (r.sum ? 4 : 2) * cut.together * cut.reduced;
+    return ((cut.ring_rows + cut.loaded + 1) * cut.row + cut.block * cut.reduced + stepped) * size;
+  };
+  while (bytes() > kMostBytes) {
+    if (cut.block == 1 || r.sum) return cut;
+    cut.block = pieces(cut.block, 2);
+  }
+  if (!r.sum && last > 0) {
+    // Whole blocks, as equal as can be.
+    cut.rows = std::min(rows, std::max<int64_t>(1, cut.rows / cut.block) * cut.block);
+    cut.rows = pieces(rows, pieces(rows, cut.rows));
+  }
   if (cut.rows == rows && cut.outputs == outputs && cut.inner == space.inner) {
     cut.planes = std::clamp<int64_t>(kStepBytes / (results * rows), 1, space.batch);
   }
@@ -70,7 +105,9 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
 Padded::Padded(const BandWork& work, const PaddedCut& cut, Arena* arena)
     : r_(*work.reduction),
       taps_(work.combine),
+      numbers_(work.numbers),
       slide_(work.slide),
+      extremes_(work.extremes),
       move_(work.move),
       cut_(cut),
       last_(r_.space->pooled - 1),
@@ -80,20 +117,20 @@ Padded::Padded(const BandWork& work, const PaddedCut& cut, Arena* arena)
   const auto take = [&](int64_t elements) {
     return static_cast<char*>(arena->take(elements, static_cast<size_t>(size_)));
   };
-  reduced_ = take(cut.reduced);
-  rings_ = take(ring_rows(cut.levels) * cut.row);
-  for (char*& row : loaded_) row = take(cut.row);
-  steps_[0] = take(cut.reduced);
-  steps_[1] = take(cut.reduced);
+  reduced_ = take(cut.block * cut.reduced);
+  loaded_ = take(cut.loaded * cut.row);
+  const int buffers = r_.sum ? kBuffers : 2;
+  for (int i = 0; i < buffers; ++i) buffers_[i] = take(cut.together * cut.reduced);
   zeros_ = take(cut.row);
   if (zeros_) std::memset(zeros_, 0, static_cast<size_t>(cut.row * size_));
+  const int64_t taps = row_ >= 0 ? r_.lines[row_].taps() : 1;
   if (r_.sum) {
-    steps_[2] = take(cut.reduced);
-    steps_[3] = take(cut.reduced);
+    if (row_ >= 0) plan_rings(arena);
   } else {
     const int64_t places = cut.outputs + r_.lines[last_].reach();
     pads_ = arena->take<int32_t>(places);
     stand_ins_ = arena->take<int32_t>(places);
+    rows_ = arena->take<const void*>(2 * cut.block + taps);
   }
 }
 
@@ -105,10 +142,12 @@ void Padded::run(const BandTask& task, const char* base, const BandTarget& targe
   columns.places = {first, first + task.outputs.size() + line.reach() - 1};
   columns.cells = within(columns.places, source.box[last_]);
   columns.inner = task.inner;
-  columns.row_lanes = columns.places.size() * task.inner;
+  columns.row_lanes = pitch_of(columns.places.size() * task.inner, size_);
+  plan_steps(line.taps(), line.step() * task.inner);
   const bool pad = columns.cells.size() < columns.places.size();
-  if (pad && r_.sum) {
-    std::memset(reduced_, 0, static_cast<size_t>(cut_.together * columns.row_lanes * size_));
+  if (pad && r_.sum && !columns.same_as(zeroed_)) {
+    zeroed_ = columns;
+    std::memset(reduced_, 0, static_cast<size_t>(cut_.block * columns.row_lanes * size_));
   }
   pad_count_ = 0;
   if (pad && !r_.sum) find_pads(columns);
@@ -120,12 +159,12 @@ void Padded::run(const BandTask& task, const char* base, const BandTarget& targe
       for (int64_t i = 0; i < rows && columns.cells.size() > 0; ++i) {
         load_row(base + (p + i) * source.batch, columns, reduced_at(columns, i));
       }
-      along(columns, rows, at(values, p * target.plane), target.plane, target);
+      along(columns, rows, at(values, p * target.plane), target.plane, target, false);
     }
     return;
   }
   for (int64_t p = 0; p < task.planes; ++p) {
-    slide(task, base + p * source.batch, columns, at(values, p * target.plane), target);
+    across(task, base + p * source.batch, columns, at(values, p * target.plane), target);
   }
 }
 
@@ -144,35 +183,77 @@ char* Padded::reduced_at(const Columns& columns, int64_t i) const {
 
 // Rows of outputs of one plane: across, and along whenever enough of them are there. Rows that are
 // `step` apart share taps, others do not.
-void Padded::slide(const BandTask& task, const char* plane, const Columns& columns, char* to,
-                   const BandTarget& target) {
+void Padded::across(const BandTask& task, const char* plane, const Columns& columns, char* to,
+                    const BandTarget& target) {
   const Line& line = r_.lines[row_];
   const int64_t step = line.step(), rows = task.rows.size();
   for (int64_t begin = 0; begin < std::min(step, rows); ++begin) {
     const int64_t count = (rows - begin + step - 1) / step;
     const int64_t first = line.origin() + task.rows.begin + begin;
     const int64_t whole = (line.taps() - 1) * step;  // from the first tap to the last
-    const bool goes_on = plane_ == plane && columns_.places.begin == columns.places.begin &&
-                         columns_.places.end == columns.places.end &&
-                         columns_.inner == columns.inner && step == 1 && next_ == first + whole;
+    const bool goes_on =
+        plane_ == plane && columns_.same_as(columns) && step == 1 && next_ == first + whole;
     if (!goes_on) {
       plane_ = plane;
       columns_ = columns;
       turn_ = 0;
-      previous_ = nullptr;
-      for (int64_t place = first; place < first + whole; place += step) {
-        slide_on(plane, place, columns, nullptr);
-      }
+      next_ = first;
     }
-    int64_t ready = 0, sent = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      slide_on(plane, first + whole + i * step, columns, reduced_at(columns, ready++));
-      if (ready < cut_.together && i + 1 < count) continue;
-      along(columns, ready, at(to, (begin + sent * step) * target.row), target.row * step, target);
-      sent += ready;
-      ready = 0;
+    char* const row = at(to, begin * target.row);
+    if (r_.sum) {
+      sums_across(plane, first, count, columns, row, target.row * step, target);
+    } else {
+      extremes_across(plane, first, count, columns, row, target.row * step, target);
     }
     next_ = first + whole + count * step;
+  }
+}
+
+void Padded::sums_across(const char* plane, int64_t first, int64_t count, const Columns& columns,
+                         char* to, int64_t to_row, const BandTarget& target) {
+  const Line& line = r_.lines[row_];
+  const int64_t step = line.step(), whole = (line.taps() - 1) * step;
+  for (; next_ < first + whole; next_ += step) slide_on(plane, next_, columns, nullptr);
+  for (int64_t i = 0; i < count;) {
+    const int64_t rows = std::min(cut_.block, count - i);
+    for (int64_t k = 0; k < rows; ++k) {
+      slide_on(plane, first + whole + (i + k) * step, columns, reduced_at(columns, k));
+    }
+    along(columns, rows, at(to, i * to_row), to_row, target, false);
+    i += rows;
+  }
+}
+
+void Padded::extremes_across(const char* plane, int64_t first, int64_t count,
+                             const Columns& columns, char* to, int64_t to_row,
+                             const BandTarget& target) {
+  if (columns.cells.size() <= 0) return;
+  const Line& line = r_.lines[row_];
+  const int64_t step = line.step(), shared = line.taps() - 1;
+  // The number of the first row, if rows are loaded: the last of them are there still.
+  const int64_t number = std::max<int64_t>(0, turn_ - shared);
+  const auto row = [&](int64_t i) -> const char* {
+    if (cut_.native) return row_at(plane, first + i * step, columns, nullptr);
+    char* const slot = at(loaded_, (number + i) % cut_.loaded * cut_.row);
+    if (number + i < turn_) return slot;
+    ++turn_;
+    return row_at(plane, first + i * step, columns, slot);
+  };
+  ExtremeRows e;
+  e.lanes = columns.cells.size() * columns.inner;
+  e.taps = line.taps();
+  e.x = rows_;
+  e.dst = reduced_at(columns, 0);
+  e.dst_row = columns.row_lanes;
+  int64_t known = 0;
+  for (int64_t i = 0; i < count; i += e.rows) {
+    e.rows = pieces(count - i, pieces(count - i, cut_.block));
+    e.ahead = cut_.native ? e.rows : 0;
+    for (; known < e.rows + shared + e.ahead; ++known) rows_[known] = row(i + known);
+    const bool nan = extremes_(e);
+    std::copy(rows_ + e.rows, rows_ + known, rows_);
+    known -= e.rows;
+    along(columns, e.rows, at(to, i * to_row), to_row, target, !nan);
   }
 }
 
@@ -186,201 +267,62 @@ const char* Padded::row_at(const char* plane, int64_t place, const Columns& colu
   if (!inside && (r_.sum || rows.size() <= 0)) return zeros_;
   const int64_t row = inside ? place : stand_in(r_.lines[row_], place, rows);
   const char* from = plane + (row - rows.begin) * source.pooled[row_];
-  if (r_.native && source.pooled[last_] == columns.inner * size_) {
+  if (cut_.native) {
     return from + (columns.cells.begin - source.box[last_].begin) * source.pooled[last_];
   }
   load_row(from, columns, buffer);
   return buffer;
 }
 
-// The windows that end at `place`, if asked for.
+// One row further; the windows that end there, if asked for.
 void Padded::slide_on(const char* plane, int64_t place, const Columns& columns, char* to) {
   if (columns.cells.size() <= 0) return;
-  const uint64_t taps = static_cast<uint64_t>(r_.lines[row_].taps());
-  if (cut_.levels == 0) {
-    if (const char* row = row_at(plane, place, columns, to); row != to) {
-      std::memcpy(to, row, static_cast<size_t>(columns.cells.size() * columns.inner * size_));
-    }
-    return;
-  }
-  SlideRow s;
+  SlideRow& s = slide_row_;
   s.lanes = columns.cells.size() * columns.inner;
-  s.x = row_at(plane, place, columns, loaded_[turn_ % 2]);
-  s.previous = previous_ ? previous_ : s.x;
-  previous_ = static_cast<const char*>(s.x);
-  s.levels = cut_.levels;
-  // The row of a level that is `back` rows old.
-  const auto ring = [&](int level, uint64_t back) {
-    const uint64_t size = uint64_t{1} << level;
-    return at(rings_, static_cast<int64_t>(size - 2 + (turn_ - back) % size) * cut_.row);
-  };
-  for (int level = 1; level <= cut_.levels; ++level) s.slot[level] = ring(level, 0);
+  char* const buffer = cut_.native ? nullptr : at(loaded_, turn_ % kRecentRows * cut_.row);
+  const char* const x = row_at(plane, place, columns, buffer);
+  s.x = x;
+  rings_[0].row[rings_[0].next] = rings_[0].row[rings_[0].next + kRecentRows] = x;
+  for (s.levels = 0; s.levels < cut_.levels && turn_ + 1 >= int64_t{4} << 2 * s.levels;) {
+    const int level = s.levels++;
+    for (int t = 0; t < 3; ++t) s.old[level][t] = rings_[level].at(int64_t{3 - t} << 2 * level);
+    s.slot[level] = rings_[level + 1].slot();
+  }
   s.dst = to;
-  const uint64_t rest = taps - (uint64_t{1} << cut_.levels);
-  if (rest != 0 && !r_.sum) s.part[s.parts++] = ring(cut_.levels, rest);
-  if (rest != 0 && r_.sum) {
-    s.start = (taps & 1) != 0 ? SlideRow::Start::x : SlideRow::Start::part;
-    for (int level = 1; level <= cut_.levels; ++level) {
-      const uint64_t size = uint64_t{1} << level;
-      if (taps & size) s.part[s.parts++] = ring(level, taps & (size - 1));
-    }
+  for (int i = 0; i < s.parts && to; ++i) {
+    for (int t = 0; t < 4; ++t) s.part[i].row[t] = rings_[part_level_[i]].at(part_back_[i][t]);
   }
   slide_(s);
   ++turn_;
+  for (int level = 0; level <= cut_.levels; ++level) rings_[level].advance();
 }
 
-void Padded::find_pads(const Columns& columns) {
-  const auto pad = [&](int64_t place) {
-    const int64_t cell = stand_in(r_.lines[last_], place, columns.cells);
-    pads_[pad_count_] = static_cast<int32_t>(place - columns.places.begin);
-    stand_ins_[pad_count_++] = static_cast<int32_t>(cell - columns.places.begin);
-  };
-  for (int64_t place = columns.places.begin; place < columns.cells.begin; ++place) pad(place);
-  for (int64_t place = columns.cells.end; place < columns.places.end; ++place) pad(place);
-}
-
-void Padded::fill_pads(const Columns& columns, int64_t rows) {
-  const int64_t inner = columns.inner;
-  if (inner == 1) {
-    move_->repeat[std::countr_zero(static_cast<uint64_t>(size_))](rows, columns.row_lanes, reduced_,
-                                                                  pad_count_, pads_, stand_ins_);
-    return;
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    char* row = at(reduced_, r * columns.row_lanes);
-    for (int64_t i = 0; i < pad_count_; ++i) {
-      std::memcpy(at(row, pads_[i] * inner), at(row, stand_ins_[i] * inner),
-                  static_cast<size_t>(inner * size_));
+// Where the rows of all levels are, and those of which windows are joined: from the last on.
+void Padded::plan_rings(Arena* arena) {
+  const int64_t taps = r_.lines[row_].taps();
+  int64_t back = 0;
+  for (int level = 0; level <= cut_.levels; ++level) {
+    Ring& ring = rings_[level];
+    ring.rows = level == 0 ? kRecentRows : ring_rows(taps, cut_.levels, level);
+    ring.row = arena->take<const char*>(2 * ring.rows);
+    if (level > 0) {
+      ring.row_bytes = cut_.row * size_;
+      ring.memory = arena->take<char>(ring.rows * ring.row_bytes);
+      for (int64_t i = 0; i < 2 * ring.rows && ring.row; ++i) {
+        ring.row[i] = ring.memory + i % ring.rows * ring.row_bytes;
+      }
+    }
+    const int64_t rows = int64_t{1} << 2 * level;
+    const int64_t count = level == cut_.levels ? taps >> 2 * level : taps >> 2 * level & 3;
+    for (int joined = 1; joined <= 4; joined *= 2) {
+      if ((count & joined) == 0) continue;
+      const int part = slide_row_.parts++;
+      part_level_[part] = level;
+      slide_row_.part[part].rows = joined;
+      for (int t = 0; t < 4; ++t) part_back_[part][t] = back + std::max(0, joined - 1 - t) * rows;
+      back += joined * rows;
     }
   }
-}
-
-// `rows` rows of reduced_ along, to rows at `to`.
-void Padded::along(const Columns& columns, int64_t rows, char* to, int64_t to_row,
-                   const BandTarget& target) {
-  const Line& line = r_.lines[last_];
-  const int64_t inner = columns.inner;
-  const int64_t outputs = columns.places.size() - line.reach() + 1;
-  if (pad_count_ > 0) fill_pads(columns, rows);
-  const bool packed = target.position == inner || outputs == 1;
-  TapRows out;
-  out.rows = rows;
-  out.lanes = (packed ? outputs : 1) * inner;
-  out.src_row = columns.row_lanes;
-  out.dst = to;
-  out.dst_row = to_row;
-  if (!packed) {
-    // The channels of one output at a time.
-    out.planes = outputs;
-    out.src_plane = inner;
-    out.dst_plane = target.position;
-  }
-  reduce(line.taps(), line.step() * inner, reduced_, rows * columns.row_lanes, out);
-  if (target.divisor == 0) return;
-  for (int64_t i = 0; i < out.planes * rows; ++i) {
-    r_.kernels->scale[static_cast<int>(r_.lane)](
-        out.lanes, at(to, i / rows * out.dst_plane + i % rows * to_row), target.divisor);
-  }
-}
-
-void Padded::reduce(int64_t taps, int64_t distance, const char* from, int64_t lanes, TapRows out) {
-  if (r_.sum) {
-    sums(taps, distance, from, lanes, out);
-  } else {
-    extremes(taps, distance, from, lanes, out);
-  }
-}
-
-// One step with the taps in list_; returns where its result is.
-const char* Padded::step(const char* from, int64_t lanes, char* to) {
-  TapRows t;
-  list_.give(&t);
-  t.lanes = lanes;
-  t.src = from;
-  t.dst = to;
-  taps_(t);
-  return to;
-}
-
-void Padded::extremes(int64_t taps, int64_t distance, const char* from, int64_t lanes,
-                      TapRows out) {
-  int steps = 1;
-  for (int64_t most = kStepTaps; most < taps; most *= kStepTaps) ++steps;
-  for (int64_t width = 1;; --steps) {
-    // As many taps in each step; the last may overlap.
-    int64_t count = 1;
-    for (int64_t reached = 0; reached < taps && count <= kStepTaps; ++count) {
-      reached = width;
-      for (int i = 0; i < steps; ++i) reached *= count;
-      if (reached >= taps) break;
-    }
-    const int64_t next = std::min(count * width, taps);
-    list_.start();
-    list_.repeat(count, 0, width * distance, 0);
-    list_.move(static_cast<int>(count) - 1, (next - width) * distance);
-    if (next == taps) {
-      list_.give(&out);
-      out.src = from;
-      taps_(out);
-      return;
-    }
-    lanes -= (next - width) * distance;
-    from = step(from, lanes, steps_[0]);
-    std::swap(steps_[0], steps_[1]);
-    width = next;
-  }
-}
-
-// From the smallest power of two in `taps` to the largest, two powers at a time: first the sums of
-// so many taps at every place, then what of them is part of the window joins what was joined.
-void Padded::sums(int64_t taps, int64_t distance, const char* from, int64_t lanes, TapRows out) {
-  const int64_t whole = lanes - (taps - 1) * distance;
-  char *joined = nullptr, *free = steps_[2];
-  const char* narrow = from;
-  for (int64_t width = 1;; width *= 2) {
-    if (width > 1 && width == taps) return last_of_two(narrow, width / 2 * distance, out);
-    if (width > 1) narrow = twice(narrow, width / 2 * distance, &lanes, steps_[0]);
-    if (2 * width == taps) return last_of_two(narrow, width * distance, out);
-    const char* wide = nullptr;
-    if (2 * width <= taps) wide = twice(narrow, width * distance, &lanes, steps_[1]);
-    // A part of the window begins after those of the larger powers.
-    const char* parts[3];
-    int count = 0;
-    if (joined) parts[count++] = joined;
-    if (taps & width) parts[count++] = at(narrow, (taps & ~(2 * width - 1)) * distance);
-    width *= 2;
-    if (taps & width) parts[count++] = at(wide, (taps & ~(2 * width - 1)) * distance);
-    list_.start();
-    if (count > 1) list_.repeat(count, 0, 0, 0);
-    for (int i = 1; i < count; ++i) list_.move(i, (parts[i] - parts[0]) / size_);
-    if (2 * width > taps) {
-      list_.give(&out);
-      out.src = parts[0];
-      return taps_(out);
-    }
-    narrow = wide;
-    if (count == (joined ? 1 : 0)) continue;
-    step(parts[0], whole, free);
-    free = joined ? joined : steps_[3];
-    joined = joined == steps_[2] ? steps_[3] : steps_[2];
-  }
-}
-
-// Of windows whose taps are a power of two.
-void Padded::last_of_two(const char* from, int64_t distance, TapRows out) {
-  list_.start();
-  list_.repeat(2, 0, distance, 0);
-  list_.give(&out);
-  out.src = from;
-  taps_(out);
-}
-
-// Sums of twice as many taps at every place.
-const char* Padded::twice(const char* from, int64_t distance, int64_t* lanes, char* to) {
-  list_.start();
-  list_.repeat(2, 0, distance, 0);
-  *lanes -= distance;
-  return step(from, *lanes, to);
 }
 
 }  // namespace ndpool

@@ -51,7 +51,10 @@ const std::vector<std::string>& geometries() {
                                                  "3x4x31x101 w3x3 s3 p1",
                                                  "2x3x12x97 w1x7 s1x5 p0x3",
                                                  "2x310x120 w31x17 s1 p15x8",
-                                                 "170x60x5 w9x8 s1 d2x1 p4x0 axes=0,1"};
+                                                 "170x60x5 w9x8 s1 d2x1 p4x0 axes=0,1",
+                                                 "140x150 w101x70 s1 p50x35",
+                                                 "2x70x128 w33x21 s1",
+                                                 "90x130 w16x31 s1 d3x2 p15x20"};
   return lines;
 }
 

@@ -57,8 +57,8 @@ TEST(Nan, OneReachesTheWindowsThatHoldItAndNoOther) {
        {Square{"max", 7, 17, 3, 1, 1}, Square{"min", 6, 18, 3, 1, 0}, Square{"max", 5, 17, 2, 1, 0},
         Square{"min", 7, 34, 3, 2, 1}, Square{"max", 9, 35, 3, 2, 0}, Square{"min", 6, 34, 2, 2, 0},
         Square{"max", 9, 20, 7, 1, 3}, Square{"min", 6, 30, 3, 3, 0}, Square{"max", 8, 9, 4, 1, 2},
-        Square{"min", 9, 13, 5, 2, 2}, Square{"max", 5, 6, 5, 1, 2},
-        Square{"max", 5, 33, 3, 2, 1}}) {
+        Square{"min", 9, 13, 5, 2, 2}, Square{"max", 5, 6, 5, 1, 2}, Square{"max", 5, 33, 3, 2, 1},
+        Square{"max", 11, 75, 7, 1, 3}}) {
     const int64_t cells = s.height * s.width;
     std::vector<float> x(static_cast<size_t>(2 * cells));
     for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 1009) - 500;

@@ -79,6 +79,7 @@ struct TapRows {
   // Values and sums: so many elements are fetched ahead of their use with each row, if they are few
   // or the taps are many.
   int64_t fetch = 0;
+  int64_t divisor = 0;  // of sums of f32 and f64, if not 0
 };
 using TapsFn = void (*)(const TapRows& taps);
 
@@ -105,23 +106,41 @@ struct FusedRows {
 };
 using FusedFn = void (*)(const FusedRows& rows);
 
-// Windows that slide over rows, one row further. Of level l there is a ring of 2^l rows, each the
-// combination of 2^l rows of the source; `slot` holds what is 2^l rows old and takes the new row.
+// Sums over windows that slide down rows, one row further. Level l holds the sums of 4^l rows,
+// level 0 being the rows themselves; what is asked for is joined from rows of all levels.
 struct SlideRow {
-  static constexpr int kMostLevels = 10;
+  static constexpr int kMostLevels = 4, kMostParts = 2 * kMostLevels + 3;
   int64_t lanes = 0;
-  const void* x = nullptr;         // the new row of the source
-  const void* previous = nullptr;  // the one before it
-  int levels = 1;
-  void* slot[kMostLevels + 1]{};  // from 1 on; whole vectors
-  // If given, the window that ends here: the new row of the last level, or x, or the first part,
-  // joined by the (other) parts.
+  const void* x = nullptr;  // the new row
+  int levels = 0;           // whose new row is made, from 1 on
+  // The rows of level l that are 3, 2 and 1 times 4^l rows old, and where the new row of level l +
+  // 1 goes; whole vectors.
+  const void* old[kMostLevels][3]{};
+  void* slot[kMostLevels]{};
+  // If given, the window that ends here: 1, 2 or 4 rows are joined, and then, from the left, join
+  // what came before.
   void* dst = nullptr;
-  enum class Start : uint8_t { level, x, part } start = Start::level;
+  struct Part {
+    int rows;
+    const void* row[4];  // those that do not count name some row all the same
+  };
   int parts = 0;
-  const void* part[kMostLevels + 1]{};  // rows of rings
+  Part part[kMostParts]{};
 };
 using SlideFn = void (*)(const SlideRow& row);
+
+// Extrema over windows of `taps` rows, of up to as many windows: all hold row `rows` - 1. What
+// precedes it is joined upwards, what follows downwards, so that cost does not grow with the
+// window.
+struct ExtremeRows {
+  int64_t lanes = 0, rows = 0, taps = 0;
+  const void* const* x = nullptr;  // rows + taps - 1 rows of cells
+  int64_t ahead = 0;               // rows behind those, needed next: they are fetched meanwhile
+  void* dst = nullptr;
+  int64_t dst_row = 0;
+};
+// Whether there may be NaN in what was written.
+using ExtremeRowsFn = bool (*)(const ExtremeRows& rows);
 
 // Rows taken apart by phase: dst[phase][i] = src[starts[phase] + i*step], groups of `inner`
 // elements. Joined: the other way round, from the phases at `src` to the row at `dst`.
@@ -165,13 +184,14 @@ struct ConvertKernels {
 
 struct TapKernels {
   TapsFn extreme[2][kLanes];  // by Extreme, Lane
+  TapsFn numbers[2][kLanes];  // the same for what holds no NaN
   TapsFn sum[kLanes];         // f32, f64, i16, i32, i64
   FusedFn extreme_rows[2][kLanes];
   FusedFn sum_rows[kLanes];
 };
 
 struct SlideKernels {
-  SlideFn extreme[2][kLanes];
+  ExtremeRowsFn extreme[2][kLanes];
   SlideFn sum[kLanes];  // f32, f64, i16, i32, i64
 };
 

@@ -14,7 +14,7 @@
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
 #include "kernels/divide.h"
-#include "kernels/order.h"
+#include "kernels/numbers.h"
 #include "kernels/squares.h"
 #include "kernels/streamer.h"
 #include "kernels/tap_rows.h"
@@ -23,8 +23,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 // Nodes of a tree that wait for their partner: one for each power of two, per nested axis.
 constexpr int kMaxDepth = 64;
@@ -158,9 +156,24 @@ void short_row_of_few(const T* from, const TapRows& t, T* to) {
   fit_width(hn::ScalableTag<T>(), t.lanes,
             [&](auto d) HWY_ATTR { few<Op, taps>(d, from, t.offsets, t.lanes, to); });
 }
+// Sums that are divided as they are stored: division takes as long as loading some taps, and both
+// go on at the same time.
+template <int taps, class T>
+void quotients_of_few(const T* from, const TapRows& t, T* to) {
+  const T* tap[taps];
+  for (int k = 0; k < taps; ++k) tap[k] = from + t.offsets[k];
+  const Divide<T> divide(t.divisor);
+  fit_width(hn::ScalableTag<T>(), t.lanes, [&](auto d) HWY_ATTR {
+    const auto factor = hn::Set(d, divide.factor), divisor = hn::Set(d, divide.divisor);
+    each_vector(d, t.lanes, [&](int64_t i) HWY_ATTR {
+      const auto sum = tree<Sum, 0, taps>(d, tap, i);
+      hn::StoreU(divide.exact ? hn::Mul(sum, factor) : hn::Div(sum, divisor), d, to + i);
+    });
+  });
+}
 // Of lists of 2 to 8 taps.
 template <class Op, class T>
-RowFn<T> floats_of_few(int taps, bool long_row) {
+RowFn<T> floats_of_few(int taps, bool long_row, bool divided) {
   constexpr RowFn<T> kLong[] = {row_of_few<Op, 2, T>, row_of_few<Op, 3, T>, row_of_few<Op, 4, T>,
                                 row_of_few<Op, 5, T>, row_of_few<Op, 6, T>, row_of_few<Op, 7, T>,
                                 row_of_few<Op, 8, T>};
@@ -168,6 +181,13 @@ RowFn<T> floats_of_few(int taps, bool long_row) {
                                  short_row_of_few<Op, 4, T>, short_row_of_few<Op, 5, T>,
                                  short_row_of_few<Op, 6, T>, short_row_of_few<Op, 7, T>,
                                  short_row_of_few<Op, 8, T>};
+  if constexpr (kSums<Op>) {
+    constexpr RowFn<T> kDivided[] = {quotients_of_few<2, T>, quotients_of_few<3, T>,
+                                     quotients_of_few<4, T>, quotients_of_few<5, T>,
+                                     quotients_of_few<6, T>, quotients_of_few<7, T>,
+                                     quotients_of_few<8, T>};
+    if (divided) return kDivided[taps - 2];
+  }
   return (long_row ? kLong : kShort)[taps - 2];
 }
 
@@ -259,7 +279,7 @@ RowFn<T> row_function(const TapRows& t) {
   if (t.taps == 1) return row_of_one<T>;
   const bool long_row = t.lanes >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   if constexpr (std::is_same_v<T, float>) {
-    if (t.in_order && t.taps <= 8) return floats_of_few<Op, T>(t.taps, long_row);
+    if (t.in_order && t.taps <= 8) return floats_of_few<Op, T>(t.taps, long_row, t.divisor != 0);
   }
   if (t.in_order && long_row) {
     if (t.taps == 2) return row_of_few<Op, 2, T>;
@@ -280,10 +300,24 @@ void combine_taps(const TapRows& t) {
   const RowFn<T> function = row_function<Op, T>(t);
   constexpr int64_t kAtOnce = 512 / int64_t{sizeof(T)};
   const int64_t ahead = t.taps <= 8 && t.fetch <= kAtOnce ? t.fetch : 0;
-  each_row<T>(t, [&t, function, ahead](const T* from, T* to, int64_t) HWY_ATTR {
+  const bool few = std::is_same_v<T, float> && t.in_order && t.taps > 1 && t.taps <= 8;
+  each_row<T>(t, [&t, function, ahead, few](const T* from, T* to, int64_t) HWY_ATTR {
     fetch_ahead(from, ahead);
     function(from, t, to);
+    if constexpr (kSums<Op> && hwy::IsFloat<T>()) {
+      if (t.divisor != 0 && !few) divide_row(t.lanes, t.divisor, to);
+    }
   });
+}
+
+// Up to 8 taps that hold no NaN.
+template <class E>
+void combine_numbers(const TapRows& t) {
+  const bool long_row = t.lanes >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  if (t.taps < 2 || t.taps > 8) return combine_taps<Extremum<E>, float>(t);
+  const RowFn<float> function = floats_of_few<OfNumbers<E>, float>(t.taps, long_row, false);
+  each_row<float>(
+      t, [&t, function](const float* from, float* to, int64_t) HWY_ATTR { function(from, t, to); });
 }
 
 // A window of up to 8 taps, those without a cell left out: of lane `i` of a row of `lanes` cells.
@@ -429,6 +463,10 @@ TapKernels make_table() {
   TapKernels t{};
   fill<Values, Max>(t.extreme[kMax]);
   fill<Values, Min>(t.extreme[kMin]);
+  fill<Values, Max>(t.numbers[kMax]);
+  fill<Values, Min>(t.numbers[kMin]);
+  t.numbers[kMax][static_cast<int>(Lane::f32)] = combine_numbers<Max>;
+  t.numbers[kMin][static_cast<int>(Lane::f32)] = combine_numbers<Min>;
   fill<Rows, Max>(t.extreme_rows[kMax]);
   fill<Rows, Min>(t.extreme_rows[kMin]);
   t.sum[static_cast<int>(Lane::i16)] = combine_taps<Sum, int16_t>;

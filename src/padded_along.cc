@@ -1,0 +1,201 @@
+// Rows that were reduced across, along: steps that join a row with itself, moved by some taps.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "padded.h"
+#include "tap_list.h"
+
+namespace ndpool {
+
+void Padded::find_pads(const Columns& columns) {
+  const auto pad = [&](int64_t place) {
+    const int64_t cell = stand_in(r_.lines[last_], place, columns.cells);
+    pads_[pad_count_] = static_cast<int32_t>(place - columns.places.begin);
+    stand_ins_[pad_count_++] = static_cast<int32_t>(cell - columns.places.begin);
+  };
+  for (int64_t place = columns.places.begin; place < columns.cells.begin; ++place) pad(place);
+  for (int64_t place = columns.cells.end; place < columns.places.end; ++place) pad(place);
+}
+
+void Padded::fill_pads(const Columns& columns, int64_t rows) {
+  const int64_t inner = columns.inner;
+  const int exponent = std::countr_zero(static_cast<uint64_t>(size_));
+  if (inner == 1 && r_.lines[last_].step() == 1) {
+    // Both ends repeat the cell next to them.
+    const int64_t before = columns.cells.begin - columns.places.begin;
+    const int64_t end = columns.cells.end - columns.places.begin;
+    const auto fill = [&](auto zero) {
+      using T = decltype(zero);
+      for (int64_t r = 0; r < rows; ++r) {
+        T* const row = static_cast<T*>(static_cast<void*>(reduced_)) + r * columns.row_lanes;
+        std::fill(row, row + before, row[before]);
+        std::fill(row + end, row + columns.places.size(), row[end - 1]);
+      }
+    };
+    if (exponent == 0) return fill(uint8_t{});
+    if (exponent == 1) return fill(uint16_t{});
+    if (exponent == 2) return fill(uint32_t{});
+    return fill(uint64_t{});
+  }
+  if (inner == 1) {
+    move_->repeat[exponent](rows, columns.row_lanes, reduced_, pad_count_, pads_, stand_ins_);
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    char* row = at(reduced_, r * columns.row_lanes);
+    for (int64_t i = 0; i < pad_count_; ++i) {
+      std::memcpy(at(row, pads_[i] * inner), at(row, stand_ins_[i] * inner),
+                  static_cast<size_t>(inner * size_));
+    }
+  }
+}
+
+// `rows` rows of reduced_ along, to rows at `to`.
+void Padded::along(const Columns& columns, int64_t rows, char* to, int64_t to_row,
+                   const BandTarget& target, bool numbers) {
+  if (pad_count_ > 0) fill_pads(columns, rows);
+  for (int64_t i = 0; i < rows; i += cut_.together) {
+    along_some(columns, at(reduced_, i * columns.row_lanes), std::min(cut_.together, rows - i),
+               at(to, i * to_row), to_row, target, numbers);
+  }
+}
+
+void Padded::along_some(const Columns& columns, char* from, int64_t rows, char* to, int64_t to_row,
+                        const BandTarget& target, bool numbers) {
+  const TapsFn taps = numbers ? numbers_ : taps_;
+  const int64_t inner = columns.inner;
+  const int64_t outputs = columns.places.size() - r_.lines[last_].reach() + 1;
+  for (int i = 0; i < step_count_; ++i) {
+    const Step& step = steps_[i];
+    const auto buffer = [&](int number) { return number == 0 ? from : buffers_[number - 1]; };
+    int64_t offsets[Step::kMost];
+    for (int t = 0; t < step.taps; ++t) {
+      offsets[t] = (buffer(step.from[t]) - buffer(step.from[0])) / size_ + step.offsets[t];
+    }
+    TapRows t;
+    t.src = buffer(step.from[0]);
+    t.offsets = offsets;
+    t.merges = step.merges;
+    t.taps = step.taps;
+    if (i + 1 < step_count_) {
+      t.lanes = rows * columns.row_lanes - step.reach;
+      t.dst = buffer(step.to);
+      taps(t);
+      continue;
+    }
+    const bool packed = target.position == inner || outputs == 1;
+    t.rows = rows;
+    t.lanes = (packed ? outputs : 1) * inner;
+    t.src_row = columns.row_lanes;
+    t.dst = to;
+    t.dst_row = to_row;
+    t.divisor = target.divisor;
+    if (!packed) {
+      // The channels of one output at a time.
+      t.planes = outputs;
+      t.src_plane = inner;
+      t.dst_plane = target.position;
+    }
+    taps(t);
+  }
+}
+
+// Steps that join windows of `taps` taps `distance` apart; buffer 0 is what is given.
+void Padded::plan_steps(int64_t taps, int64_t distance) {
+  if (step_distance_ == distance) return;
+  step_distance_ = distance;
+  step_count_ = 0;
+  if (r_.sum) {
+    plan_sums(taps, distance);
+  } else {
+    plan_extremes(taps, distance);
+  }
+}
+
+Padded::Step& Padded::add_step(int to, int64_t reach) {
+  Step& step = steps_[step_count_++];
+  step.to = to;
+  step.reach = reach;
+  step.taps = 0;
+  return step;
+}
+
+void Padded::Step::add(int buffer, int64_t offset) {
+  from[taps] = buffer;
+  offsets[taps++] = offset;
+}
+
+// The tree of the taps that were added.
+void Padded::Step::finish() {
+  TapList list;
+  TapRows rows;
+  list.start();
+  list.repeat(taps, 0, 0, 0);
+  list.give(&rows);
+  std::copy(rows.merges, rows.merges + taps, merges);
+}
+
+void Padded::plan_extremes(int64_t taps, int64_t distance) {
+  // f32 has kernels for lists of up to eight taps, others for up to four.
+  const int64_t most = r_.lane == Lane::f32 ? 8 : 4;
+  int steps = 1;
+  for (int64_t reached = most; reached < taps; reached *= most) ++steps;
+  int from = 0;
+  for (int64_t width = 1;; --steps) {
+    // As many taps in each step; the last may overlap.
+    int64_t count = 1;
+    for (int64_t reached = 0; reached < taps && count <= most; ++count) {
+      reached = width;
+      for (int i = 0; i < steps; ++i) reached *= count;
+      if (reached >= taps) break;
+    }
+    const int64_t next = std::min(count * width, taps);
+    const int to = from == 1 ? 2 : 1;
+    Step& step = add_step(to, (next - 1) * distance);
+    for (int64_t t = 0; t < count; ++t) {
+      step.add(from, std::min(t * width, next - width) * distance);
+    }
+    step.finish();
+    if (next == taps) return;
+    from = to;
+    width = next;
+  }
+}
+
+// Sums of 4, 16 ... taps at every place, and beside them what is left of the window after so many;
+// at last some of the largest, and what is left.
+void Padded::plan_sums(int64_t taps, int64_t distance) {
+  const int levels = sum_levels(taps);
+  int wide = 0, rest = -1;  // buffers; none is left at first
+  const auto free_but = [&](int other) {
+    int buffer = 1;
+    while (buffer == wide || buffer == rest || buffer == other) ++buffer;
+    return buffer;
+  };
+  const auto join = [&](int to, int64_t count, int64_t width, int64_t reach) {
+    Step& step = add_step(to, reach * distance);
+    for (int64_t t = 0; t < count; ++t) step.add(wide, t * width * distance);
+    if (rest >= 0) step.add(rest, count * width * distance);
+    step.finish();
+  };
+  for (int level = 0; level < levels; ++level) {
+    const int64_t width = int64_t{1} << 2 * level, count = taps >> 2 * level & 3;
+    const int wider = free_but(-1);
+    const int left = rest;
+    rest = -1;
+    join(wider, 4, width, 4 * width - 1);
+    rest = left;
+    if (count == 1 && rest < 0) {
+      rest = wide;
+    } else if (count > 0) {
+      const int to = free_but(wider);
+      join(to, count, width, (taps & (4 * width - 1)) - 1);
+      rest = to;
+    }
+    wide = wider;
+  }
+  join(0, taps >> 2 * levels, int64_t{1} << 2 * levels, taps - 1);
+}
+
+}  // namespace ndpool
