@@ -92,19 +92,20 @@ void SheetsJob::choose() {
 int64_t SheetsJob::plan_axis(int64_t window, int64_t step, int64_t places, SheetAxis* axis) const {
   const int64_t lanes = plan_.kernels->sheets->lanes(lane_);
   const int64_t room = places + kVectorsBehind * lanes + sheet_.row + sheet_.pitch;
-  if (window <= 4) {
+  const bool sum = plan_.op == NDPOOL_AVG;
+  if (window <= (sum ? 4 : SheetAxis::kMostExtremes)) {
     for (int64_t t = 0; t < window; ++t) axis->part[axis->parts++] = t * step;
     return room;
   }
-  const bool sum = plan_.op == NDPOOL_AVG;
+  if (!sum) return plan_extremes(window, step, places, room, axis);
   const auto top = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(window)));
   // Where the windows of 1, 2, 4 ... taps are.
   int64_t level_at[16]{}, level = 1, at = 0, last = 0;
   while (level < top) {
-    const bool needed = sum && (window & 2 * level) != 0;
+    const bool needed = (window & 2 * level) != 0;
     const int radix = 4 * level <= top && !needed ? 4 : 2;
     // The cells themselves must stay as they are, and so must what windows are joined from.
-    const bool kept = level == 1 || (sum && (window & level) != 0);
+    const bool kept = level == 1 || (window & level) != 0;
     const int64_t to = kept ? last + room : at;
     axis->pass[axis->passes++] = {at, to, level * step, places - (radix * level - 1) * step, radix};
     level *= radix;
@@ -112,18 +113,31 @@ int64_t SheetsJob::plan_axis(int64_t window, int64_t step, int64_t places, Sheet
     last = std::max(last, to);
     level_at[std::countr_zero(static_cast<uint64_t>(level))] = at;
   }
-  if (sum) {
-    int64_t first = 0;
-    for (int bit = std::countr_zero(static_cast<uint64_t>(top)); bit >= 0; --bit) {
-      if ((window >> bit & 1) == 0) continue;
-      axis->part[axis->parts++] = level_at[bit] + first * step;
-      first += int64_t{1} << bit;
-    }
-  } else {
-    axis->part[axis->parts++] = at;
-    if (window != top) axis->part[axis->parts++] = at + (window - top) * step;
+  int64_t first = 0;
+  for (int bit = std::countr_zero(static_cast<uint64_t>(top)); bit >= 0; --bit) {
+    if ((window >> bit & 1) == 0) continue;
+    axis->part[axis->parts++] = level_at[bit] + first * step;
+    first += int64_t{1} << bit;
   }
   return last + room;
+}
+
+// Max and min may overlap: few passes, and then up to four windows of what they have joined.
+int64_t SheetsJob::plan_extremes(int64_t window, int64_t step, int64_t places, int64_t room,
+                                 SheetAxis* axis) const {
+  constexpr int64_t kParts = 4;
+  int64_t level = 1, at = 0;
+  while (kParts * level < window) {
+    const int radix = 2 * kParts * level >= window ? 2 : 4;
+    axis->pass[axis->passes++] = {at, room, level * step, places - (radix * level - 1) * step,
+                                  radix};
+    level *= radix;
+    at = room;  // the cells themselves must stay as they are
+  }
+  for (int64_t first = 0; first < window; first += level) {
+    axis->part[axis->parts++] = at + std::min(first, window - level) * step;
+  }
+  return at + room;
 }
 
 int64_t SheetsJob::grain() const {

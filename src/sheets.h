@@ -31,6 +31,8 @@ class SheetsJob : public Job {
   void load(int64_t planes, const char* x, char* down) const;
   void put(int64_t planes, char* sums, char* y, AverageFinish* finish) const;
   int64_t plan_axis(int64_t window, int64_t step, int64_t places, SheetAxis* axis) const;
+  int64_t plan_extremes(int64_t window, int64_t step, int64_t places, int64_t room,
+                        SheetAxis* axis) const;
 
   const Plan& plan_;
   const Space& space_;

@@ -317,6 +317,7 @@ struct NarrowColumnKernels {
 // place of a piece of scratch; places are elements from its beginning.
 struct SheetAxis {
   static constexpr int kMost = 8;
+  static constexpr int kMostExtremes = 6;  // taps of max and min that take no passes
   // to[i] joins 2 or 4 (`radix`) elements of `from`, `distance` apart.
   struct Pass {
     int64_t from, to, distance, lanes;
@@ -324,8 +325,8 @@ struct SheetAxis {
   };
   int passes = 0, parts = 0;
   Pass pass[kMost]{};
-  // What a window consists of, from its place on: up to 4 taps, if there are no passes; else joined
-  // from the last to the first.
+  // What a window consists of, from its place on: up to 4 taps, if there are no passes; else sums
+  // are joined from the last to the first. Parts of max and min may overlap.
   int64_t part[kMost]{};
 };
 

@@ -85,20 +85,28 @@ HWY_INLINE void with_parts(const SheetAxis& axis, const T* memory, F f) {
   if (parts == 2) {
     return f([&](int64_t i) HWY_ATTR { return Op::many(load(0, i), load(1, i)); });
   }
-  if (axis.passes == 0) {
+  if (axis.passes == 0 || !kSums<Op>) {
     if (parts == 3) {
       return f([&](int64_t i)
                    HWY_ATTR { return Op::many(Op::many(load(0, i), load(1, i)), load(2, i)); });
     }
-    return f([&](int64_t i) HWY_ATTR {
+    const auto four = [&](int64_t i) HWY_ATTR {
       return Op::many(Op::many(load(0, i), load(1, i)), Op::many(load(2, i), load(3, i)));
+    };
+    if (parts == 4) return f(four);
+    if constexpr (!kSums<Op>) {
+      if (parts == 5) return f([&](int64_t i) HWY_ATTR { return Op::many(four(i), load(4, i)); });
+      return f([&](int64_t i)
+                   HWY_ATTR { return Op::many(four(i), Op::many(load(4, i), load(5, i))); });
+    }
+  }
+  if constexpr (kSums<Op>) {
+    f([&](int64_t i) HWY_ATTR {
+      auto v = load(parts - 1, i);
+      for (int p = parts - 2; p >= 0; --p) v = Op::many(load(p, i), v);
+      return v;
     });
   }
-  f([&](int64_t i) HWY_ATTR {
-    auto v = load(parts - 1, i);
-    for (int p = parts - 2; p >= 0; --p) v = Op::many(load(p, i), v);
-    return v;
-  });
 }
 
 template <class Op, class T>
