@@ -24,10 +24,12 @@ int64_t ring_rows(int64_t taps, int levels, int level) {
   return 1 + std::max(level < levels ? 3 * rows : 0, parts > 0 ? rest + (parts - 1) * rows : 0);
 }
 
-// Rows of so many lanes are so far apart: not where they would meet in the same few sets of a
-// cache.
+// Rows of so many lanes are so far apart: long ones begin with a cache line, but not where they
+// would meet in the same few sets.
 int64_t pitch_of(int64_t lanes, int64_t size) {
-  return lanes * size % 512 == 0 ? lanes + 64 / size : lanes;
+  const int64_t per_line = 64 / size;
+  const int64_t pitch = lanes < 8 * per_line ? lanes : pieces(lanes, per_line) * per_line;
+  return pitch * size % 512 == 0 ? pitch + per_line : pitch;
 }
 
 Range within(Range range, Range box) {

@@ -136,31 +136,27 @@ void Padded::Step::finish() {
   std::copy(rows.merges, rows.merges + taps, merges);
 }
 
+// Windows of powers of two, whose places fall on whole vectors, and then up to four that overlap.
 void Padded::plan_extremes(int64_t taps, int64_t distance) {
-  // f32 has kernels for lists of up to eight taps, others for up to four.
-  const int64_t most = r_.lane == Lane::f32 ? 8 : 4;
-  int steps = 1;
-  for (int64_t reached = most; reached < taps; reached *= most) ++steps;
+  constexpr int64_t kParts = 4;
+  // f32 has kernels for lists of up to eight taps.
+  const bool at_once = taps <= Step::kMost && r_.lane == Lane::f32;
+  int64_t width = 1;
   int from = 0;
-  for (int64_t width = 1;; --steps) {
-    // As many taps in each step; the last may overlap.
-    int64_t count = 1;
-    for (int64_t reached = 0; reached < taps && count <= most; ++count) {
-      reached = width;
-      for (int i = 0; i < steps; ++i) reached *= count;
-      if (reached >= taps) break;
-    }
-    const int64_t next = std::min(count * width, taps);
+  while (!at_once && kParts * width < taps) {
+    const int64_t count = 2 * kParts * width >= taps ? 2 : 4;
     const int to = from == 1 ? 2 : 1;
-    Step& step = add_step(to, (next - 1) * distance);
-    for (int64_t t = 0; t < count; ++t) {
-      step.add(from, std::min(t * width, next - width) * distance);
-    }
+    Step& step = add_step(to, (count * width - 1) * distance);
+    for (int64_t t = 0; t < count; ++t) step.add(from, t * width * distance);
     step.finish();
-    if (next == taps) return;
     from = to;
-    width = next;
+    width *= count;
   }
+  Step& step = add_step(0, (taps - 1) * distance);
+  for (int64_t first = 0; first < taps; first += width) {
+    step.add(from, std::min(first, taps - width) * distance);
+  }
+  step.finish();
 }
 
 // Sums of 4, 16 ... taps at every place, and beside them what is left of the window after so many;

@@ -135,7 +135,7 @@ void slide(const SlideRow& s) {
   fit_width(hn::ScalableTag<T>(), s.lanes, [&](auto d) HWY_ATTR {
     const int64_t step = static_cast<int64_t>(hn::Lanes(d));
     int64_t i = 0;
-    for (; i + 4 * step <= s.lanes; i += 4 * step) sum_vectors<4>(d, s, i, to ? to + i : to);
+    for (; i + 8 * step <= s.lanes; i += 8 * step) sum_vectors<8>(d, s, i, to ? to + i : to);
     for (; i < s.lanes; i += step) {
       const int64_t at = i + step <= s.lanes ? i : s.lanes - step;
       sum_vectors<1>(d, s, at, to ? to + at : to);
