@@ -100,6 +100,7 @@ class TermArray {
     if (rank_ >= 3) shape.rows = box.size[on(3)], shape.row_stride = stride_[on(3)];
     return shape;
   }
+  int64_t stride(int axis) const { return stride_[axis]; }
   char* address(const int64_t* at) const {
     char* to = arg_.data;
     for (int axis = 0; axis < rank_; ++axis) {

@@ -9,197 +9,49 @@
 // In f64, for inputs of at most 32 bits; smooth max first in f32, where its range and its digits
 // are enough. Terms that are too large or too small become NaN, and so do all sums that they enter;
 // where y would be so small that log(S) has too few digits, it becomes NaN as well. Those outputs
-// (or cells) are taken from the way tap by tap. Which way an output goes thus follows from its own
-// window, never from the cut.
+// (or cells) are computed again in f64, then tap by tap: by themselves where they are few. Which
+// way an output goes thus follows from its own window, never from the cut.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
+#include "lone_windows.h"
 #include "operations.h"
+#include "smooth_planes.h"
 #include "term_boxes.h"
+#include "term_worker.h"
 
 namespace ndpool {
 namespace {
 
-// Scratch and steps that the way forward and the way back share.
-class TermWorker {
- public:
-  TermWorker(const Plan& plan, const TermTasks& tasks, Arena* arena)
-      : plan_(plan), real_(*plan.kernels->real) {
-    cells = arena->take<double>(tasks.most_elements());
-    sums = arena->take<double>(tasks.most_elements());
-    other = arena->take<double>(tasks.most_elements());
-    if (plan.sums32) first = arena->take<float>(tasks.most_elements());
-    const int64_t last = plan.output_shape.back();
-    lasts_ = arena->take<double>(2 * std::min(last, tasks.most_elements()));
-    exec_.scratch_bytes = plan.sums_scratch;
-    exec_.scratch = arena->take<char>(static_cast<int64_t>(plan.sums_scratch));
-  }
-
-  double *cells, *sums, *other;
-  float* first = nullptr;  // results in f32, NaN where that does not do; if that is tried
-
-  bool smooth() const { return plan_.op == NDPOOL_SMOOTH_MAX; }
-
-  const Exec& exec() const { return exec_; }
-  template <class T = double>
-  LoadFn load() const {
-    return plan_.kernels->convert->load[plan_.type][kLaneNumber<T>];
-  }
-  template <class T = double>
-  StoreFn store() const {
-    return plan_.kernels->convert->store[kLaneNumber<T>][plan_.type];
-  }
-  // The memory of a buffer, for floats.
-  static float* floats(double* buffer) { return static_cast<float*>(static_cast<void*>(buffer)); }
-
-  // The cells that a box of outputs reaches.
-  TermBox reach(const TermBox& outputs) const {
-    TermBox box;
-    for (int axis = 0, i = 0; axis < plan_.rank; ++axis) {
-      const bool pooled = plan_.is_pooled[static_cast<size_t>(axis)];
-      box.set(axis, pooled ? cells_of(plan_.axes[i++], outputs.on(axis)) : outputs.on(axis));
+// Small squares in f32, band by band. all(band) where many lanes of it are `wrong`, and
+// again(part of a row) for single ones.
+template <class Wrong, class All, class Again>
+void run_planes(const SmoothPlanes& planes, Arena* arena, TaskQueue* queue, GapCount costs,
+                Wrong wrong, All all, Again again) {
+  constexpr int64_t kMostLanes = 128;  // of a part, so that it finds room in a box
+  SmoothPlanes::Worker w(planes, arena, !queue);
+  if (!queue) return;
+  const int64_t lanes = planes.row_lanes();
+  planes.tasks().each_band(queue, [&](int64_t plane, Range rows) {
+    if (planes.run(plane, rows, &w)) return;
+    GapCount count = costs;
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      const float* from = planes.row_of(plane, row);
+      each_gap_of_row(from, lanes, wrong, [&](Range gap) { count.add(gap.size()); });
     }
-    return box;
-  }
-
-  // sums = the sums of terms over windows, pads included where they count; cells = the terms, or
-  // the slopes.
-  enum class Keep : uint8_t { terms, slopes };
-  void sum(const TermArray& x, const TermBox& of_cells, const TermBox& outputs, Keep keep) {
-    const int64_t n = of_cells.elements(plan_.rank);
-    if (n > 0) {
-      const bool apart = keep == Keep::slopes && !smooth();
-      double* terms = apart ? other : cells;
-      x.load(of_cells, load(), terms);
-      if (smooth()) {
-        real_.smooth_cells(n, plan_.beta, terms);
-      } else {
-        real_.lp_cells(n, plan_.p, terms, apart ? cells : nullptr);
-      }
-      average(*plan_.sums, exec_, of_cells.array(terms, sizeof(double)),
-              outputs.array(sums, sizeof(double)), {}, {}, nullptr);
-    } else {
-      std::memset(sums, 0, static_cast<size_t>(outputs.elements(plan_.rank)) * sizeof(double));
-    }
-    if (smooth() && plan_.counts.include_pad && !plan_.all_full) add_pads(outputs, sums);
-  }
-  // The same in f32, for smooth max.
-  void sum_floats(const TermArray& x, const TermBox& of_cells, const TermBox& outputs, float* to) {
-    const int64_t n = of_cells.elements(plan_.rank);
-    if (n > 0) {
-      float* terms = floats(cells);
-      if (plan_.type == NDPOOL_F32) {
-        x.each_run<float>(of_cells, [&](const float* from, int64_t done, int64_t count) {
-          real_.smooth_cells32(count, plan_.beta, from, terms + done);
-        });
-      } else {
-        x.load(of_cells, load<float>(), terms);
-        real_.smooth_cells32(n, plan_.beta, terms, terms);
-      }
-      average(*plan_.sums32, exec_, of_cells.array(terms, sizeof(float)),
-              outputs.array(to, sizeof(float)), {}, {}, nullptr);
-    } else {
-      std::memset(to, 0, static_cast<size_t>(outputs.elements(plan_.rank)) * sizeof(float));
-    }
-    if (plan_.counts.include_pad && !plan_.all_full) add_pads(outputs, to);
-  }
-
-  // y in place of its sum; false if any is NaN.
-  bool finish(int64_t n) const {
-    return smooth() ? real_.smooth_logarithms(n, plan_.beta, sums)
-                    : real_.lp_roots(n, plan_.p, sums);
-  }
-  // Of sums: what derivatives are multiplied by; 0 where there is no term.
-  void find_factors(int64_t n, double* factors) const {
-    if (!smooth()) return real_.lp_factors(n, plan_.p, sums, factors);
-    for (int64_t i = 0; i < n; ++i) factors[i] = sums[i] == 0 ? 0 : 1 / sums[i];
-  }
-
-  // Where there is a result in f32, it counts.
-  void take_first(int64_t n, double* values) const {
-    for (int64_t i = 0; first && i < n; ++i) {
-      if (first[i] == first[i]) values[i] = static_cast<double>(first[i]);
-    }
-  }
-  // Where values are NaN, those of `from` take their place. `room`: as many elements.
-  void take_again(const TermBox& box, const ArrayArg& from, double* room, double* values) const {
-    TermArray(plan_.rank, from).load(box, load(), room);
-    const int64_t n = box.elements(plan_.rank);
-    for (int64_t i = 0; i < n; ++i) {
-      if (values[i] != values[i]) values[i] = room[i];
-    }
-  }
-
- private:
-  // f(the first element of a row of outputs, the products of cells and of counted taps over the
-  // axes before the last).
-  template <class F>
-  void each_row(const TermBox& outputs, F f) const {
-    const int last = plan_.rank - 1;
-    int64_t at[kMaxAxes];
-    std::copy(outputs.start, outputs.start + plan_.rank, at);
-    for (int64_t done = 0;; done += outputs.size[last]) {
-      double present = 1, counted = 1;
-      for (int axis = 0, i = 0; axis < last; ++axis) {
-        if (!plan_.is_pooled[static_cast<size_t>(axis)]) continue;
-        const auto window = plan_.axes[i++].window_of(at[axis]);
-        present *= static_cast<double>(window.cells);
-        counted *= static_cast<double>(window.counted);
-      }
-      f(done, present, counted);
-      int axis = last - 1;
-      for (; axis >= 0; --axis) {
-        if (++at[axis] < outputs.start[axis] + outputs.size[axis]) break;
-        at[axis] = outputs.start[axis];
-      }
-      if (axis < 0) return;
-    }
-  }
-
-  // The same factors along the last axis: cells, then counted taps.
-  const double* along(const TermBox& outputs) const {
-    const int last = plan_.rank - 1;
-    const int64_t n = outputs.size[last];
-    const bool pooled = plan_.is_pooled[static_cast<size_t>(last)];
-    for (int64_t i = 0; i < n; ++i) {
-      lasts_[i] = lasts_[n + i] = 1;
-      if (!pooled) continue;
-      const auto window = plan_.axes[plan_.pooled - 1].window_of(outputs.start[last] + i);
-      lasts_[i] = static_cast<double>(window.cells);
-      lasts_[n + i] = static_cast<double>(window.counted);
-    }
-    return lasts_;
-  }
-
-  // A pad is a zero, and exp(beta*0) is 1. Windows without pads lie side by side; those at the ends
-  // of the last axis may have none, too, if their taps step over the padding.
-  template <class T>
-  void add_pads(const TermBox& outputs, T* to) {
-    const int64_t n = outputs.size[plan_.rank - 1];
-    const double *present_along = along(outputs), *counted_along = present_along + n;
-    int64_t head = 0;
-    while (head < n && present_along[head] != counted_along[head]) ++head;
-    int64_t tail = head;
-    while (tail < n && present_along[tail] == counted_along[tail]) ++tail;
-    each_row(outputs, [&](int64_t begin_of_row, double present, double counted) {
-      T* row = to + begin_of_row;
-      const auto add = [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          row[i] += static_cast<T>(counted * counted_along[i] - present * present_along[i]);
+    if (!count.are_few(rows.size() * lanes)) return all(planes.box_of(plane, rows, {0, lanes}));
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      each_gap_of_row(planes.row_of(plane, row), lanes, wrong, [&](Range gap) {
+        for (int64_t i = gap.begin; i < gap.end; i += kMostLanes) {
+          again(planes.box_of(plane, {row, row + 1}, {i, std::min(gap.end, i + kMostLanes)}));
         }
-      };
-      add(0, head);
-      if (present != counted) add(head, tail);
-      add(tail, n);
-    });
-  }
-
-  const Plan& plan_;
-  const RealKernels& real_;
-  double* lasts_;
-  Exec exec_;
-};
+      });
+    }
+  });
+  planes.finish(w);
+}
 
 // Forward, and with dx and dy the tangent as well; y may be left out then.
 class TermsJob : public Job {
@@ -213,9 +65,13 @@ class TermsJob : public Job {
         dx_(plan.rank, with_dy_ ? dx : x),
         y_(plan.rank, with_y_ ? y : dy),
         dy_(plan.rank, with_dy_ ? dy : y),
-        tasks_(plan, with_y_ ? y : dy, true) {}
+        tasks_(plan, with_y_ ? y : dy, true) {
+    if (!with_dy_) planes_.emplace(plan, x, nullptr, y);
+  }
 
-  const TermTasks& tasks() const { return tasks_; }
+  bool possible() const { return tasks_.possible(); }
+  int64_t total() const { return in_planes() ? planes_->tasks().total() : tasks_.total(); }
+  int64_t grain() const { return in_planes() ? planes_->tasks().grain() : tasks_.grain(); }
 
   void work(Arena* arena, TaskQueue* queue) const override {
     TermWorker worker(plan_, tasks_, arena);
@@ -224,10 +80,23 @@ class TermsJob : public Job {
       tangents.cells = arena->take<double>(tasks_.most_elements());
       tangents.sums = arena->take<double>(tasks_.most_elements());
     }
-    if (!queue) return;
-    for (Range range; queue->take(&range);) {
-      for (int64_t i = range.begin; i < range.end; ++i) run(&worker, tangents, tasks_.at(i));
+    LoneWindows lone(plan_, x_, arena);
+    if (in_planes()) {
+      const auto all = [&](const TermBox& outputs) {
+        const TermTasks boxes(plan_, outputs.array(nullptr, sizeof(float)), true);
+        for (int64_t i = 0; i < boxes.total(); ++i) run(&worker, tangents, &lone, boxes.at(i));
+      };
+      const auto is_nan = [](float y) { return y != y; };
+      const auto again = [&](const TermBox& gap) { run_gap(&worker, tangents, &lone, gap); };
+      run_planes(*planes_, arena, queue, costs(lone), is_nan, all, again);
+    } else if (queue) {
+      for (Range range; queue->take(&range);) {
+        for (int64_t i = range.begin; i < range.end; ++i) {
+          run(&worker, tangents, &lone, tasks_.at(i));
+        }
+      }
     }
+    finish(&worker, tangents, &lone);
   }
 
  private:
@@ -235,14 +104,52 @@ class TermsJob : public Job {
     double *cells, *sums;
   };
 
-  void run(TermWorker* worker, const Tangents& tangents, const TermBox& outputs) const {
-    const TermBox cells = worker->reach(outputs);
+  bool in_planes() const { return planes_ && planes_->possible(); }
+
+  static GapCount costs(const LoneWindows& lone) {
+    return lone.possible() ? GapCount::of_windows() : GapCount::of_boxes();
+  }
+
+  void run(TermWorker* worker, const Tangents& tangents, LoneWindows* lone,
+           const TermBox& outputs) const {
     if (with_y_ && worker->first) {
-      worker->sum_floats(x_, cells, outputs, worker->first);
+      worker->sum_floats(x_, worker->reach(outputs), outputs, worker->first);
       const int64_t n = outputs.elements(plan_.rank);
       const bool done = plan_.kernels->real->smooth_logarithms32(n, plan_.beta, worker->first);
-      if (done && !with_dy_) return y_.store(outputs, worker->store<float>(), worker->first);
+      if (!with_dy_ && (done || worker->is_mostly_first(n, costs(*lone)))) {
+        y_.store(outputs, worker->store<float>(), worker->first);
+        if (done) return;
+        return worker->each_gap(outputs,
+                                [&](const TermBox& gap) { run_gap(worker, tangents, lone, gap); });
+      }
     }
+    run_again(worker, tangents, outputs, with_y_ && worker->first);
+  }
+
+  // Some outputs of a row: window by window if these have few taps. finish() after the last.
+  void run_gap(TermWorker* worker, const Tangents& tangents, LoneWindows* lone,
+               const TermBox& gap) const {
+    if (!lone->possible()) return run_again(worker, tangents, gap, false);
+    const int last = plan_.rank - 1;
+    int64_t at[kMaxAxes];
+    std::copy(gap.start, gap.start + plan_.rank, at);
+    for (; at[last] < gap.start[last] + gap.size[last]; ++at[last]) {
+      lone->add(at);
+      if (lone->full()) finish(worker, tangents, lone);
+    }
+  }
+  void finish(TermWorker* worker, const Tangents& tangents, LoneWindows* lone) const {
+    lone->finish(y_, [&](const int64_t* at) {
+      TermBox box;
+      for (int axis = 0; axis < plan_.rank; ++axis) box.set(axis, {at[axis], at[axis] + 1});
+      run_again(worker, tangents, box, false);
+    });
+  }
+
+  // In f64, and tap by tap where that does not do either; y that is there in f32 is kept.
+  void run_again(TermWorker* worker, const Tangents& tangents, const TermBox& outputs,
+                 bool has_first) const {
+    const TermBox cells = worker->reach(outputs);
     worker->sum(x_, cells, outputs, with_dy_ ? TermWorker::Keep::slopes : TermWorker::Keep::terms);
     const int64_t n = outputs.elements(plan_.rank);
     double *y = worker->sums, *dy = tangents.sums;
@@ -259,7 +166,7 @@ class TermsJob : public Job {
       if (with_dy_) worker->take_again(outputs, again_dy, worker->other, dy);
     }
     if (with_y_) {
-      worker->take_first(n, y);
+      if (has_first) worker->take_first(n, y);
       y_.store(outputs, worker->store(), y);
     }
     if (with_dy_) dy_.store(outputs, worker->store(), dy);
@@ -290,6 +197,7 @@ class TermsJob : public Job {
   bool with_y_, with_dy_;
   TermArray x_, dx_, y_, dy_;
   TermTasks tasks_;
+  std::optional<SmoothPlanes> planes_;  // y alone
 };
 
 class TermsVjpJob : public Job {
@@ -299,12 +207,24 @@ class TermsVjpJob : public Job {
         x_(plan.rank, x),
         g_(plan.rank, g),
         dx_(plan.rank, dx),
-        tasks_(plan, dx, false) {}
+        tasks_(plan, dx, false),
+        planes_(plan, x, &g, dx) {}
 
-  const TermTasks& tasks() const { return tasks_; }
+  bool possible() const { return tasks_.possible(); }
+  int64_t total() const { return planes_.possible() ? planes_.tasks().total() : tasks_.total(); }
+  int64_t grain() const { return planes_.possible() ? planes_.tasks().grain() : tasks_.grain(); }
 
   void work(Arena* arena, TaskQueue* queue) const override {
     TermWorker worker(plan_, tasks_, arena);
+    if (planes_.possible()) {
+      const auto all = [&](const TermBox& target) {
+        const TermTasks boxes(plan_, target.array(nullptr, sizeof(float)), false);
+        for (int64_t i = 0; i < boxes.total(); ++i) run(&worker, boxes.at(i));
+      };
+      const auto is_wrong = [](float dx) { return !std::isfinite(dx); };
+      const auto again = [&](const TermBox& target) { run_again(&worker, target, false); };
+      return run_planes(planes_, arena, queue, GapCount::of_boxes(), is_wrong, all, again);
+    }
     if (!queue) return;
     for (Range range; queue->take(&range);) {
       for (int64_t i = range.begin; i < range.end; ++i) run(&worker, tasks_.at(i));
@@ -313,17 +233,28 @@ class TermsVjpJob : public Job {
 
  private:
   void run(TermWorker* worker, const TermBox& target) const {
+    const TermBox outputs = reached(target);
+    const int64_t n = target.elements(plan_.rank);
+    if (outputs.elements(plan_.rank) == 0) {
+      std::memset(worker->other, 0, static_cast<size_t>(n) * sizeof(double));
+      return dx_.store(target, worker->store(), worker->other);
+    }
+    if (worker->first) {
+      const bool done = try_floats(worker, worker->reach(outputs), outputs, target);
+      if (done || worker->is_mostly_first(n, GapCount::of_boxes())) {
+        dx_.store(target, worker->store<float>(), worker->first);
+        if (done) return;
+        return worker->each_gap(target, [&](const TermBox& gap) { run_again(worker, gap, false); });
+      }
+    }
+    run_again(worker, target, worker->first != nullptr);
+  }
+
+  // In f64, and tap by tap where that does not do either; what is there in f32 is kept.
+  void run_again(TermWorker* worker, const TermBox& target, bool has_first) const {
     const TermBox outputs = reached(target), cells = worker->reach(outputs);
     const int64_t n = target.elements(plan_.rank), m = outputs.elements(plan_.rank);
     double* gradient = worker->other;
-    if (m == 0) {
-      std::memset(gradient, 0, static_cast<size_t>(n) * sizeof(double));
-      dx_.store(target, worker->store(), gradient);
-      return;
-    }
-    if (worker->first && try_floats(worker, cells, outputs, target)) {
-      return dx_.store(target, worker->store<float>(), worker->first);
-    }
     worker->sum(x_, cells, outputs, TermWorker::Keep::slopes);
     // other = g, then the products with it in place of the factors, then what each cell gathers.
     worker->find_factors(m, worker->sums);
@@ -338,7 +269,7 @@ class TermsVjpJob : public Job {
       windows_vjp(plan_, worker->exec(), x_.part(cells), g_.part(outputs), {}, again, nullptr);
       worker->take_again(target, again, worker->cells, gradient);
     }
-    worker->take_first(n, gradient);
+    if (has_first) worker->take_first(n, gradient);
     dx_.store(target, worker->store(), gradient);
   }
 
@@ -361,7 +292,7 @@ class TermsVjpJob : public Job {
   template <class T>
   bool multiply(const TermBox& cells, const TermBox& target, T* slope, T* gradient,
                 bool (*by)(int64_t, const T*, T*)) const {
-    TermBox both;
+    TermBox both{};
     for (int axis = 0; axis < plan_.rank; ++axis) {
       const Range a = cells.on(axis), b = target.on(axis);
       both.set(axis, {std::max(a.begin, b.begin), std::min(a.end, b.end)});
@@ -405,15 +336,16 @@ class TermsVjpJob : public Job {
   const Plan& plan_;
   TermArray x_, g_, dx_;
   TermTasks tasks_;
+  SmoothPlanes planes_;
 };
 
 template <class Job>
 bool can_run(const Job& job, const Exec& exec) {
-  return job.tasks().possible() && fits_scratch(job, exec);
+  return job.possible() && fits_scratch(job, exec);
 }
 template <class Job>
 int32_t run(const Job& job, const Exec& exec, ndpool_error* error) {
-  return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
+  return run_job(job, job.total(), job.grain(), exec, error);
 }
 
 }  // namespace
@@ -444,7 +376,7 @@ size_t terms_bytes(const Plan& plan) {
   x.element = y.element = static_cast<int64_t>(type_size(plan.type));
   size_t bytes = 0;
   const auto count = [&](const auto& job) {
-    if (!job.tasks().possible()) return;
+    if (!job.possible()) return;
     Arena arena;
     job.work(&arena, nullptr);
     bytes = std::max(bytes, arena.used());

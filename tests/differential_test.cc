@@ -110,6 +110,27 @@ TEST(Differential, AveragesAgreeWithinThePromisedErrorAndIntegersExactly) {
 
 TEST(Differential, SmoothMaxAgreesWithinThePromisedError) { run<Real>({NDPOOL_SMOOTH_MAX}, 12, 3); }
 
+// Squares in planes with rows of some vectors, whole ones and not.
+TEST(Differential, SmoothMaxOfSmallSquaresAgreesWithinThePromisedError) {
+  for (const char* const line :
+       {"smooth f32 2x9x40 w3x3 s2 p1", "smooth f32 9x35 w3x3 s2 p1 beta=0.7",
+        "smooth f32 2x8x33 w2x2 beta=-2", "smooth f32 7x34 w2x2 s1 p1:0x0:1 nopad",
+        "smooth f32 2x6x21 w3x3 s1 p1 beta=3.3", "smooth f32 8x37 w3x3 s2 p0:1 ceil nopad",
+        "smooth f32 3x2x16 w2x2 s1 p1 beta=0.1", "smooth f32 30x16 w3x3 s1 p2",
+        "smooth f32 7x48x2 w3x3 s2 p2:1 axes=0,1", "smooth f32 6x2x40 w3x3 s1 p1 axes=0,2"}) {
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+      ParsedProblem parsed = parse_problem(line);
+      ASSERT_TRUE(parsed) << parsed.error.message;
+      parsed.problem.seed = seed;
+      try {
+        check_problem<Real>(parsed.problem);
+      } catch (const Mismatch& mismatch) {
+        FAIL() << to_line(parsed.problem) << "\n" << mismatch.what();
+      }
+    }
+  }
+}
+
 TEST(Differential, LpAgreesWithinThePromisedError) { run<Real>({NDPOOL_LP}, 11, 4); }
 
 TEST(Differential, SmoothMaxAndLpAgreeWithFiftyDigits) {

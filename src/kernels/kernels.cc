@@ -20,6 +20,7 @@ const MoveKernels* move_kernels(int64_t target);
 const RealKernels* real_kernels(int64_t target);
 const WinnerKernels<float>* winner_kernels_f32(int64_t target);
 const WinnerKernels<double>* winner_kernels_f64(int64_t target);
+const SmoothRowKernels* smooth_row_kernels(int64_t target);
 
 namespace {
 
@@ -35,11 +36,12 @@ struct Tables {
       const int64_t target = rest & -rest;
       if (!combine_kernels(target) || count == kMaxTargets) continue;
       kernels[count++] = {
-          hwy::TargetName(target), combine_kernels(target),    convert_kernels(target),
-          tap_kernels(target),     slide_kernels(target),      winner_tap_kernels(target),
-          collect_kernels(target), column_kernels(target),     narrow_column_kernels(target),
-          sheet_kernels(target),   whole_kernels(target),      move_kernels(target),
-          real_kernels(target),    winner_kernels_f32(target), winner_kernels_f64(target)};
+          hwy::TargetName(target),   combine_kernels(target),    convert_kernels(target),
+          tap_kernels(target),       slide_kernels(target),      winner_tap_kernels(target),
+          collect_kernels(target),   column_kernels(target),     narrow_column_kernels(target),
+          sheet_kernels(target),     whole_kernels(target),      move_kernels(target),
+          real_kernels(target),      winner_kernels_f32(target), winner_kernels_f64(target),
+          smooth_row_kernels(target)};
     }
   }
 };

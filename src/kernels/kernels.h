@@ -453,6 +453,8 @@ struct WinnerKernels {
   void (*share)(int64_t n, const T* x, const T* y, const T* share, T* out);
 };
 
+struct SmoothRowKernels;  // smooth_rows.h
+
 struct Kernels {
   const char* name;
   const CombineKernels* combine;
@@ -469,6 +471,7 @@ struct Kernels {
   const RealKernels* real;
   const WinnerKernels<float>* winners32;
   const WinnerKernels<double>* winners64;
+  const SmoothRowKernels* smooth_rows;  // none on targets without FMA
 };
 
 // The tables of the targets that this machine can run, best first; nullptr after the last.

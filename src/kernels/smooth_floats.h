@@ -30,7 +30,6 @@ namespace ndpool::HWY_NAMESPACE {
 #if NDPOOL_SMOOTH_FLOATS
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
-using Wide = hn::ScalableTag<double>;
 
 // body(i, lanes) for vectors of floats; of a tail, each lane is computed as in any other place.
 // What is read may lie at any address.
@@ -59,86 +58,130 @@ inline void write32(hn::Vec<F> value, float* to, int64_t lanes) {
   for (int64_t i = 0; i < lanes; ++i) to[i] = copy[i];
 }
 
-// exp(beta*x) as 2^k * exp(rest), with what the product loses in the rest: to an ULP, whatever the
-// size of beta*x.
-inline void smooth_cells32(int64_t n, double beta, const float* x, float* term) {
-  const F f;
-  const hn::RebindToSigned<F> fi;
-  const auto c = [&](double value) HWY_ATTR { return hn::Set(f, static_cast<float>(value)); };
-  const auto high = c(beta), low = c(beta - static_cast<double>(static_cast<float>(beta)));
-  const auto reach = c(kSmoothReach32), nan = hn::Set(f, std::numeric_limits<float>::quiet_NaN());
-  each_floats(n, [&](int64_t i, int64_t lanes) HWY_ATTR {
-    const auto v = read32(x + i, lanes), exponent = hn::Mul(v, high);
-    const auto lost = hn::MulAdd(v, low, hn::MulSub(v, high, exponent));
+// exp(beta*x) as 2^k * exp(rest), with what the product loses in the rest: to 1.3 ULP, whatever the
+// size of beta*x; NaN beyond ±kSmoothReach32. exp(rest) is 1 + rest + rest^2 * p, p the polynomial
+// that meets it at Chebyshev's points. `exact`: beta is a power of two, and products lose nothing.
+template <bool exact>
+class SmoothExp32 {
+ public:
+  using V = hn::Vec<F>;
+
+  HWY_INLINE explicit SmoothExp32(double beta)
+      : high_(hn::Set(F(), static_cast<float>(beta))),
+        low_(hn::Set(F(),
+                     static_cast<float>(beta - static_cast<double>(static_cast<float>(beta))))) {}
+
+  HWY_INLINE V operator()(V v) const {
+    const F f;
+    const hn::RebindToSigned<F> fi;
+    const auto c = [&](double value) HWY_ATTR { return hn::Set(f, static_cast<float>(value)); };
+    const V exponent = hn::Mul(v, high_);
     // Adding 1.5 * 2^23 leaves the nearest whole number in the low bits.
-    const auto shifted = hn::MulAdd(exponent, c(0x1.715476p+0), c(0x1.8p23));
-    const auto whole = hn::Sub(shifted, c(0x1.8p23));
-    auto rest = hn::NegMulAdd(whole, c(0x1.62e4p-1), exponent);  // log(2) in two parts
-    rest = hn::Add(hn::NegMulAdd(whole, c(0x1.7f7d1cf79abcap-20), rest), lost);
-    auto p = hn::MulAdd(c(1.0 / 5040), rest, c(1.0 / 720));
-    p = hn::MulAdd(p, rest, c(1.0 / 120));
-    p = hn::MulAdd(p, rest, c(1.0 / 24));
-    p = hn::MulAdd(p, rest, c(1.0 / 6));
+    const V shifted = hn::MulAdd(exponent, c(0x1.715476p+0), c(0x1.8p23));
+    const V whole = hn::Sub(shifted, c(0x1.8p23));
+    V rest = hn::NegMulAdd(whole, c(0x1.62e4p-1), exponent);  // log(2) in two parts
+    rest = hn::NegMulAdd(whole, c(0x1.7f7d1cf79abcap-20), rest);
+    if constexpr (!exact) {
+      rest = hn::Add(rest, hn::MulAdd(v, low_, hn::MulSub(v, high_, exponent)));
+    }
+    V p = hn::MulAdd(c(0x1.6d113c8ed96b6p-10), rest, c(0x1.120ba1a05966cp-7));
+    p = hn::MulAdd(p, rest, c(0x1.55551914b31dcp-5));
+    p = hn::MulAdd(p, rest, c(0x1.5554dcc72f691p-3));
     p = hn::MulAdd(p, rest, c(0.5));
-    p = hn::Add(hn::MulAdd(hn::Mul(p, rest), rest, rest), c(1.0));
+    p = hn::Add(hn::MulAdd(hn::Mul(rest, rest), p, rest), c(1.0));
     const auto power = hn::ShiftLeft<23>(hn::BitCast(fi, shifted));
-    const auto e = hn::BitCast(f, hn::Add(hn::BitCast(fi, p), power));
-    write32(hn::IfThenElse(hn::Le(hn::Abs(exponent), reach), e, nan), term + i, lanes);
-  });
+    const V e = hn::BitCast(f, hn::Add(hn::BitCast(fi, p), power));
+    const V nan = hn::Set(f, std::numeric_limits<float>::quiet_NaN());
+    return hn::IfThenElse(hn::Le(hn::Abs(exponent), c(kSmoothReach32)), e, nan);
+  }
+
+ private:
+  V high_, low_;
+};
+
+// Whether multiplying by it and dividing by it lose nothing.
+inline bool is_power_of_two(double beta) {
+  int exponent = 0;
+  return std::fabs(std::frexp(beta, &exponent)) == 0.5 && std::abs(exponent) < 1000;
 }
 
-// log(x) for positive normal numbers, to 30 bits: k*log(2) + log(m), m about 1, the latter as a
-// series in (m-1)/(m+1).
-inline hn::Vec<Wide> near_log(hn::Vec<Wide> x) {
-  using V = hn::Vec<Wide>;
-  const Wide d;
-  const hn::RebindToSigned<Wide> di;
-  const auto c = [&](double value) HWY_ATTR { return hn::Set(d, value); };
-  // m between sqrt(1/2) and sqrt(2).
-  const auto bits = hn::BitCast(di, x), root = hn::Set(di, 0x3FE6A09E667F3BCD);
-  const auto power = hn::ShiftRight<52>(hn::Sub(bits, root));
-  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<52>(power)));
-  // A small integer as a double: see WideQuotients of quotients.h.
-  const V k = hn::Sub(hn::BitCast(d, hn::Add(power, hn::BitCast(di, c(0x1.8p52)))), c(0x1.8p52));
-  const V t = hn::Div(hn::Sub(m, c(1.0)), hn::Add(m, c(1.0))), square = hn::Mul(t, t);
-  V p = hn::MulAdd(c(1.0 / 11), square, c(1.0 / 9));
-  p = hn::MulAdd(p, square, c(1.0 / 7));
-  p = hn::MulAdd(p, square, c(1.0 / 5));
-  p = hn::MulAdd(p, square, c(1.0 / 3));
-  p = hn::MulAdd(p, square, c(1.0));
-  return hn::MulAdd(k, c(0x1.62e42fefa39efp-1), hn::Mul(hn::Add(t, t), p));
+template <bool exact>
+void smooth_cells32_by(int64_t n, double beta, const float* x, float* term) {
+  const SmoothExp32<exact> exponential(beta);
+  each_floats(n, [&](int64_t i, int64_t lanes)
+                     HWY_ATTR { write32(exponential(read32(x + i, lanes)), term + i, lanes); });
 }
+inline void smooth_cells32(int64_t n, double beta, const float* x, float* term) {
+  is_power_of_two(beta) ? smooth_cells32_by<true>(n, beta, x, term)
+                        : smooth_cells32_by<false>(n, beta, x, term);
+}
+
+// log(sum)/beta; NaN where |log(sum)| is below kSmoothLeast32, or the sum is NaN or 0.
+class SmoothLog32 {
+ public:
+  using V = hn::Vec<F>;
+
+  HWY_INLINE explicit SmoothLog32(double beta)
+      : beta_(hn::Set(F(), static_cast<float>(beta))),
+        inverse_(hn::Set(F(), static_cast<float>(1 / beta))),
+        exact_(is_power_of_two(beta)) {}
+
+  // *good: where it is not NaN.
+  HWY_INLINE V operator()(V sum, hn::Mask<F>* good) const {
+    const F f;
+    const V log = log_of(sum);
+    const V y = exact_ ? hn::Mul(log, inverse_) : hn::Div(log, beta_);
+    const auto least = hn::Set(f, static_cast<float>(kSmoothLeast32));
+    *good = hn::And(hn::Ge(hn::Abs(log), least), hn::Gt(sum, hn::Zero(f)));
+    return hn::IfThenElse(*good, y, hn::Set(f, std::numeric_limits<float>::quiet_NaN()));
+  }
+
+ private:
+  // Of positive normal numbers, to 2^-25 where that is less than half an ULP: k*log(2) + log(1+m),
+  // -0.3 < m < 0.42, the latter by a polynomial that meets it to an ULP.
+  static HWY_INLINE V log_of(V x) {
+    const F f;
+    const hn::RebindToSigned<F> fi;
+    const auto c = [&](double value) HWY_ATTR { return hn::Set(f, static_cast<float>(value)); };
+    const auto bits = hn::BitCast(fi, x), root = hn::Set(fi, 0x3F3504F3);  // sqrt(1/2)
+    const auto power = hn::ShiftRight<23>(hn::Sub(bits, root));
+    const V m = hn::Sub(hn::BitCast(f, hn::Sub(bits, hn::ShiftLeft<23>(power))), c(1.0));
+    const V k = hn::ConvertTo(f, power), square = hn::Mul(m, m);
+    V p = hn::MulAdd(c(7.0376836292e-2), m, c(-1.1514610310e-1));
+    p = hn::MulAdd(p, m, c(1.1676998740e-1));
+    p = hn::MulAdd(p, m, c(-1.2420140846e-1));
+    p = hn::MulAdd(p, m, c(1.4249322787e-1));
+    p = hn::MulAdd(p, m, c(-1.6668057665e-1));
+    p = hn::MulAdd(p, m, c(2.0000714765e-1));
+    p = hn::MulAdd(p, m, c(-2.4999993993e-1));
+    p = hn::MulAdd(p, m, c(3.3333331174e-1));
+    // log(2) in two parts, the first of so few bits that its product is exact.
+    V rest = hn::MulAdd(k, c(-2.12194440e-4), hn::Mul(hn::Mul(p, m), square));
+    rest = hn::NegMulAdd(c(0.5), square, rest);
+    return hn::MulAdd(k, c(0.693359375), hn::Add(m, rest));
+  }
+
+  V beta_, inverse_;
+  bool exact_;
+};
 
 inline bool smooth_logarithms32(int64_t n, double beta, float* sum) {
-  using V = hn::Vec<Wide>;
-  const Wide d;
-  const hn::Rebind<float, Wide> half;
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  const V b = hn::Set(d, beta), least = hn::Set(d, kSmoothLeast32);
-  const V nan = hn::Set(d, std::numeric_limits<double>::quiet_NaN());
-  // Dividing by a power of two, as a rule by 1, is multiplying.
-  int exponent = 0;
-  const bool exact = std::fabs(std::frexp(beta, &exponent)) == 0.5 && std::abs(exponent) < 1000;
-  const V inverse = hn::Set(d, 1 / beta);
+  const F f;
+  const SmoothLog32 logarithm(beta);
   bool complete = true;
-  for (int64_t i = 0; i < n; i += step) {
-    const int64_t lanes = n - i < step ? n - i : step;
-    HWY_ALIGN float copy[HWY_MAX_BYTES / sizeof(double)] = {};
-    float* at = lanes == step ? sum + i : copy;
-    if (lanes < step) std::memcpy(copy, sum + i, static_cast<size_t>(lanes) * sizeof(float));
-    const V s = hn::PromoteTo(d, hn::LoadU(half, at));
-    const auto positive = hn::Gt(s, hn::Zero(d));
-    const V log = hn::IfThenElse(
-        positive, near_log(hn::IfThenElse(positive, s, hn::Set(d, 1.0))),
-        hn::IfThenElse(hn::IsNaN(s), nan, hn::Set(d, -std::numeric_limits<double>::infinity())));
-    const V y = exact ? hn::Mul(log, inverse) : hn::Div(log, b);
-    // Lanes beyond the row are zeros, whose logarithm is good.
-    const auto good = hn::Ge(hn::Abs(log), least);
-    hn::StoreU(hn::DemoteTo(half, hn::IfThenElse(good, y, nan)), half, at);
-    if (lanes < step) std::memcpy(sum + i, copy, static_cast<size_t>(lanes) * sizeof(float));
-    complete = complete && hn::AllTrue(d, good);
-  }
+  each_floats(n, [&](int64_t i, int64_t lanes) HWY_ATTR {
+    hn::Mask<F> good;
+    const auto y = logarithm(read32(sum + i, lanes), &good);
+    write32(y, sum + i, lanes);
+    const auto inside = hn::FirstN(f, static_cast<size_t>(lanes));
+    complete = complete && hn::AllTrue(f, hn::Or(good, hn::Not(inside)));
+  });
   return complete;
+}
+
+// gradient * slope, 0 where the gradient is; not finite where f32 does not do.
+HWY_INLINE hn::Vec<F> smooth_product32(hn::Vec<F> gradient, hn::Vec<F> slope) {
+  return hn::IfThenZeroElse(hn::Eq(gradient, hn::Zero(F())), hn::Mul(gradient, slope));
 }
 
 inline bool multiply32(int64_t n, const float* by, float* product) {
@@ -147,24 +190,28 @@ inline bool multiply32(int64_t n, const float* by, float* product) {
   const auto nan = hn::Set(f, std::numeric_limits<float>::quiet_NaN());
   bool complete = true;
   each_floats(n, [&](int64_t i, int64_t lanes) HWY_ATTR {
-    const auto p = read32(product + i, lanes), v = hn::Mul(p, read32(by + i, lanes));
-    const auto none = hn::Eq(p, hn::Zero(f)), good = hn::Or(none, hn::Lt(hn::Abs(v), infinity));
-    write32(hn::IfThenElse(good, hn::IfThenZeroElse(none, v), nan), product + i, lanes);
+    const auto v = smooth_product32(read32(product + i, lanes), read32(by + i, lanes));
+    const auto good = hn::Lt(hn::Abs(v), infinity);
+    write32(hn::IfThenElse(good, v, nan), product + i, lanes);
     complete = complete && hn::AllTrue(f, good);
   });
   return complete;
 }
 
-inline void smooth_quotients32(int64_t n, const float* g, float* sum) {
+// g/sum, 0 where either is, NaN where digits would be lost below the range of f32.
+HWY_INLINE hn::Vec<F> smooth_quotient32(hn::Vec<F> g, hn::Vec<F> sum) {
   const F f;
   const auto zero = hn::Zero(f), least = hn::Set(f, 1e-30F);
   const auto nan = hn::Set(f, std::numeric_limits<float>::quiet_NaN());
+  const auto none = hn::Or(hn::Eq(g, zero), hn::Eq(sum, zero));
+  const auto quotient = hn::Div(g, sum);
+  const auto good = hn::IfThenElse(hn::Ge(hn::Abs(quotient), least), quotient, nan);
+  return hn::IfThenElse(hn::And(none, hn::Eq(sum, sum)), zero, good);
+}
+
+inline void smooth_quotients32(int64_t n, const float* g, float* sum) {
   each_floats(n, [&](int64_t i, int64_t lanes) HWY_ATTR {
-    const auto v = read32(g + i, lanes), s = read32(sum + i, lanes);
-    const auto none = hn::Or(hn::Eq(v, zero), hn::Eq(s, zero));
-    const auto quotient = hn::Div(v, s);
-    const auto good = hn::IfThenElse(hn::Ge(hn::Abs(quotient), least), quotient, nan);
-    write32(hn::IfThenElse(hn::And(none, hn::Eq(s, s)), zero, good), sum + i, lanes);
+    write32(smooth_quotient32(read32(g + i, lanes), read32(sum + i, lanes)), sum + i, lanes);
   });
 }
 #endif
