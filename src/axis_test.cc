@@ -102,6 +102,30 @@ TEST(Axis, AgreesWithCountingOnEverySmallWindowedAxis) {
   EXPECT_EQ(compared, 12 * 5 * 4 * 3 * 5 * 5 * 3);
 }
 
+// Windows that step over all cells: the first of them is found without looking at each.
+TEST(Axis, AgreesWithCountingWhereDilationIsLargerThanTheAxis) {
+  for (int64_t n = 1; n <= 3; ++n)
+    for (int64_t k = 4; k <= 12; k += 4)
+      for (int64_t s = 1; s <= 23; ++s)
+        for (int64_t d = n + 1; d <= 22; ++d)
+          for (int64_t lo = 0; lo <= 60; lo += 7) {
+            ASSERT_NO_FATAL_FAILURE(compare_with_count({n, k, s, d, lo, 3 * d}));
+          }
+}
+
+TEST(Axis, FindsTheFirstWindowThatStepsOverAHugeAxis) {
+  const int64_t big = int64_t{1} << 49;
+  // Places before the data are taken modulo the dilation: 2o comes past 2^31 - 1.
+  const auto axis = geometry::make_windowed<int64_t>(2147483647, 29, 2, big, 16 * big, 16 * big,
+                                                     geometry::Rounding::ceil)
+                        .axis;
+  int64_t output = 0;
+  ASSERT_TRUE(axis.has_empty_window(&output));
+  EXPECT_EQ(output, 1073741824);
+  EXPECT_EQ(axis.window_of(output).cells, 0);
+  EXPECT_GT(axis.window_of(output - 1).cells, 0);
+}
+
 TEST(Axis, AgreesWithCountingOnSamePadding) {
   for (int64_t n = 1; n <= 40; ++n)
     for (int64_t k = 1; k <= 7; ++k)

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kMostPlaneBytes = 256 * 1024;
 constexpr int64_t kMostStagedBytes = 128 * 1024;
+constexpr int64_t kMostRowOutputs = 16 * 1024;  // whose places are kept
 
 // Where the first tap of a window lies.
 int64_t start_of(const Axis& axis, int64_t output) {
@@ -33,6 +34,7 @@ ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, con
       !has_plain_planes(space, dx, cells)) {
     return;
   }
+  if (plan.axes[last_].outputs > kMostRowOutputs) return;
   for (int i = last_; i >= 0; --i) {
     cell_step_[i] = cells_;
     if (plan.axes[i].cells > kMostPlaneBytes / dx.element / cells_) return;

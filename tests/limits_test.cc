@@ -367,7 +367,9 @@ TEST(Limits, PlansOfHugeAxesAndPaddingAskForLittleScratch) {
         "smooth f16 2097152x7x1 w14 s4503599627370496 d1 p139767000178907411 ceil empty=identity",
         "avg u32 54x64x32x1 w36x1x1x18 s2x3x2251799813685248x30357189080590100 "
         "p17x30x288230376151711743x0 ceil empty=identity",
-        "avg i8 170x1 w1 s18014398509481983 p144115188075855872 ceil empty=identity"}) {
+        "avg i8 170x1 w1 s18014398509481983 p144115188075855872 ceil empty=identity",
+        "max f32 79 a536870911", "min f64 2x3 a5x1073741824",
+        "lp f16 245x2147483647 w29 s2 d562949953421312 p9007199254740992 ceil"}) {
     const PlanPointer plan = parse(line);
     ASSERT_NE(plan, nullptr);
     EXPECT_LT(ndpool_plan_scratch_bytes(plan.get(), 1), size_t{4} << 20) << line;

@@ -80,6 +80,25 @@ constexpr Quotient<Int> mul_div(Int a, Int b, Int c) {
   }
 }
 
+// The smallest x >= 0 with low <= a*x mod m <= high, for 0 <= a < m and 0 < low <= high < m; -1 if
+// there is none. As Euclid does it, in about as many steps.
+template <class Int>
+constexpr Int first_within(Int a, Int m, Int low, Int high) {
+  if (a == 0) return -1;
+  if (a > m - a) {  // going back by m - a
+    return first_within(static_cast<Int>(m - a), m, static_cast<Int>(m - high),
+                        static_cast<Int>(m - low));
+  }
+  const Int direct = ceil_div(low, a);
+  if (direct <= high / a) return direct;
+  // a*x lies between m*rounds + low and m*rounds + high, and no multiple of a between those two.
+  const Int step = m % a == 0 ? 0 : a - m % a;
+  const Int rounds = first_within(step, a, static_cast<Int>(low % a), static_cast<Int>(high % a));
+  if (rounds < 0) return -1;
+  const auto whole = mul_div(m, rounds, a);
+  return whole.quotient + ceil_div(static_cast<Int>(whole.remainder + low), a);
+}
+
 // The window of one output: taps `lead`, lead+1, … lead+cells-1 are cells, at first, first+step, …
 // `counted` taps are cells or pads; the rest of the window's taps are overhang.
 template <class Int>
@@ -167,18 +186,17 @@ struct Axis {
   constexpr bool has_empty_window(Int* output) const {
     if (adaptive) return false;
     // Windows that start before cell 0 lie wholly in the padding (then the first does), or step
-    // over the data with a dilation larger than it. How they step repeats with a period, and of
-    // those that step alike the first reaches least far.
-    Int suspects = 1;
-    if (dilation > cells && stride % dilation != 0) {
-      const Int before = ceil_div(pad_lo, stride), period = dilation / common;
-      suspects = before < period ? before : period;
-    }
-    for (Int o = 0; o < suspects && o < outputs; ++o) {
-      if (sliding_window_of(o).cells == 0) {
-        *output = o;
-        return true;
-      }
+    // over the data with a dilation larger than it.
+    *output = 0;
+    if (sliding_window_of(0).cells == 0) return true;
+    if (pad_lo > 0 && dilation > cells) {
+      // The first tap of the first window that is not before cell 0; it is a cell.
+      const Int place = (dilation - pad_lo % dilation) % dilation;
+      const Int first =
+          first_within(static_cast<Int>(stride % dilation), dilation,
+                       static_cast<Int>(cells - place), static_cast<Int>(dilation - 1 - place));
+      *output = first;
+      if (first >= 0 && first < outputs && first < ceil_div(pad_lo, stride)) return true;
     }
     *output = ceil_div(static_cast<Int>(cells + pad_lo), stride);  // the first that starts beyond
     return *output < outputs;
