@@ -31,9 +31,11 @@ struct BoxTask {
 
 class BoxTasks {
  public:
-  BoxTasks(const Plan& plan, const Space& space, const Bound& dx, int64_t inner)
+  // Boxes of at most `most` cells, with `inner` elements of each.
+  BoxTasks(const Plan& plan, const Space& space, const Bound& dx, int64_t inner,
+           int64_t most = kBoxElements)
       : plan_(plan), space_(space), dx_(dx), inner_(inner) {
-    int64_t room = std::max<int64_t>(1, kBoxElements / inner);
+    int64_t room = std::max<int64_t>(1, most / inner);
     total_ = space.outer_total() * space.batch * inner_pieces();
     for (int i = space.pooled - 1; i >= 0; --i) {
       const int64_t size = dx.box[i].size();

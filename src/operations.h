@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "plan.h"
+#include "taps.h"
 
 namespace ndpool {
 
@@ -20,8 +21,10 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
                     ndpool_error* error);
 
 // windows.cc: tap by tap. smooth max, Lp, and max and min under ties all and split.
+// tap_lanes: see taps.h.
 int32_t windows_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
-                        const ArrayArg& y, const ArrayArg& dy, ndpool_error* error);
+                        const ArrayArg& y, const ArrayArg& dy, ndpool_error* error,
+                        int64_t tap_lanes = kTapLanes);
 
 // terms.cc: smooth max and Lp, by terms of cells where that can be, else tap by tap.
 int32_t terms_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
@@ -46,7 +49,8 @@ int32_t argmax_jvp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
 
 // vjp.cc: the operations of windows.cc. With v, the second-order product.
 int32_t windows_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
-                    const ArrayArg& v, const ArrayArg& dx, ndpool_error* error);
+                    const ArrayArg& v, const ArrayArg& dx, ndpool_error* error,
+                    int64_t tap_lanes = kTapLanes);
 
 // unpool.cc
 int32_t unpool(const ndpool_unpool_desc& desc, bool vjp, ndpool_const_array from,

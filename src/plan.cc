@@ -9,6 +9,7 @@
 #include "direct.h"
 #include "scratch.h"
 #include "status.h"
+#include "taps.h"
 
 namespace ndpool {
 namespace {
@@ -322,11 +323,12 @@ int32_t plan_sums(const ndpool_desc& desc, Plan* plan, ndpool_error* error) {
     sums.type = sums.out_type = type;
     std::unique_ptr<Plan> made;
     if (int32_t code = make_plan(sums, &made, error)) return code;
+    made->small_blocks = true;
     plan->sums_scratch = std::max(plan->sums_scratch, scratch_bytes(*made) + Arena::kAlign);
     *to = std::move(made);
     return NDPOOL_OK;
   };
-  plan->sums_scratch = scratch_bytes(*plan) + Arena::kAlign;
+  plan->sums_scratch = window_scratch_bytes(*plan, kFewTapLanes) + Arena::kAlign;
   if (int32_t code = make(NDPOOL_F64, &plan->sums)) return code;
   if (smooth && plan->kernels->real->smooth_cells32) {
     if (int32_t code = make(NDPOOL_F32, &plan->sums32)) return code;

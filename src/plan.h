@@ -38,6 +38,7 @@ struct Plan {
   int algorithm = NDPOOL_ALGORITHM_AUTOMATIC;
   Lane sum_lane = Lane::f32;  // of avg
   bool direct = false;        // so small that windows are pooled one by one
+  bool small_blocks = false;  // rows go in small blocks: see reduce.h
 
   // Smooth max, no mean, and Lp, of up to 32 bits: the sums of its windows in f64, and the scratch
   // that one thread needs for them or for going tap by tap. all_full: no window holds a pad.

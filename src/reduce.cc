@@ -23,7 +23,7 @@ constexpr int64_t kFewLanes = 16;
 
 void Reduction::choose_cut(int64_t outputs) {
   const Line& line = lines[space->pooled - 1];
-  const int64_t most = kBlockBytes / static_cast<int64_t>(lane_size(lane));
+  const int64_t most = block_bytes / static_cast<int64_t>(lane_size(lane));
   cut = {};
   // Room for a whole window beside each other, but not less than a cache line or so of lanes.
   const int64_t window = std::min<int64_t>(line.reach(), most / 64);

@@ -19,8 +19,8 @@ namespace ndpool {
 
 // Blocks of about this many bytes stay in the first-level cache beside a few others; no block is
 // more than kBlockSlack times as large (single windows that are wider than a block, but not by
-// much).
-inline constexpr int64_t kBlockBytes = 8192;
+// much). Sums of terms have smaller ones: their scratch lies beside that of boxes.
+inline constexpr int64_t kBlockBytes = 8192, kSmallBlockBytes = 1024;
 inline constexpr int64_t kBlockSlack = 5;
 
 // How much one run covers.
@@ -47,6 +47,7 @@ struct Reduction {
   int index_size = 0;                 // bytes of a tap number; 0: values alone
   uint64_t weight[kMaxPooled]{};      // of each axis in the tap number
   const Counts* divide_by = nullptr;  // sources are divided by their divisor when loaded
+  int64_t block_bytes = kBlockBytes;
   Cut cut;
 
   // Chooses the cut for rows of up to `outputs` outputs; call last.

@@ -20,6 +20,7 @@ Reduction base(const Plan& plan, const Space& space, const Bound& source, bool t
   r.space = &space;
   r.source = &source;
   r.kernels = plan.kernels->combine;
+  if (plan.small_blocks) r.block_bytes = kSmallBlockBytes;
   for (int i = 0; i < plan.pooled; ++i) {
     r.lines[i] = Line(plan.even_axes[i], transposed);
     r.weight[i] = plan.tap_weight[i];

@@ -25,11 +25,11 @@ size_t reduction_bytes(Reduction r, int64_t most_elements) {
   const int64_t size = static_cast<int64_t>(lane_size(r.lane));
   // Windows that fit a block beside 64 inner elements never make one much larger.
   const Line& line = r.lines[r.space->pooled - 1];
-  const bool small = line.reach() <= kBlockBytes / size / 64;
+  const bool small = line.reach() <= r.block_bytes / size / 64;
   const int64_t slack = !small ? kBlockSlack : line.uniform() ? 1 : 3;
-  const int64_t elements = std::min(most_elements, slack * (kBlockBytes / size));
+  const int64_t elements = std::min(most_elements, slack * (r.block_bytes / size));
   const Cut whole{1, elements, 1, elements, false, 1};
-  const int64_t taps = kBlockBytes / size;
+  const int64_t taps = r.block_bytes / size;
   const Cut blocked{1, 1, 64, std::max(taps, int64_t{64}), true, std::max<int64_t>(1, taps / 64)};
   size_t bytes = 0;
   for (const Cut& cut : {whole, blocked}) {
@@ -47,15 +47,15 @@ size_t reduction_bytes(Reduction r, int64_t most_elements) {
 }
 
 template <class Op>
-size_t window_bytes(const Plan& plan, const Space& space, const Line* lines,
-                    int64_t most_elements) {
+size_t window_bytes(const Plan& plan, const Space& space, const Line* lines, int64_t most_elements,
+                    int64_t tap_lanes) {
   using T = typename Op::Lane;
-  const int64_t lanes = std::min(most_elements, 2 * kTapLanes);
-  const TapCut cut{lanes, 1, std::min(most_elements, kTapSlack * kTapLanes), false};
+  const int64_t lanes = std::min(most_elements, 2 * tap_lanes);
+  const TapCut cut{lanes, 1, std::min(most_elements, kTapSlack * tap_lanes), false};
   Arena arena;
   const Op op(plan, space, lines, cut, &arena);
   for (int i = 0; i < 4; ++i) arena.take<T>(lanes);
-  arena.take<T>(std::min(most_elements, kBoxElements));
+  arena.take<T>(std::min(most_elements, kTapBox * tap_lanes));
   return arena.used();
 }
 
@@ -125,18 +125,21 @@ size_t band_bytes(const Plan& plan) {
   return bytes;
 }
 
-size_t row_bytes(const Plan& plan);
+size_t row_bytes(const Plan& plan, int64_t tap_lanes);
 
 }  // namespace
 
 size_t scratch_bytes(const Plan& plan) {
-  return std::max({row_bytes(plan), band_bytes(plan), terms_bytes(plan)});
+  return std::max({row_bytes(plan, kTapLanes), band_bytes(plan), terms_bytes(plan)});
+}
+size_t window_scratch_bytes(const Plan& plan, int64_t tap_lanes) {
+  return row_bytes(plan, tap_lanes);
 }
 
 namespace {
 
 // Of the algorithms that work row by row or window by window, whatever the layout.
-size_t row_bytes(const Plan& plan) {
+size_t row_bytes(const Plan& plan, int64_t tap_lanes) {
   int64_t cells = 1, outputs = 1;
   for (int64_t size : plan.shape) cells *= size;
   for (int64_t size : plan.output_shape) outputs *= size;
@@ -155,9 +158,9 @@ size_t row_bytes(const Plan& plan) {
       return std::max(forward, reduction_bytes(transposed_sum(plan, space, none, lane), most));
     }
     case NDPOOL_SMOOTH_MAX:
-      return window_bytes<SmoothOp>(plan, space, lines, most);
+      return window_bytes<SmoothOp>(plan, space, lines, most, tap_lanes);
     case NDPOOL_LP:
-      return window_bytes<LpOp>(plan, space, lines, most);
+      return window_bytes<LpOp>(plan, space, lines, most, tap_lanes);
     default: {
       const size_t forward =
           reduction_bytes(extreme_reduction(plan, space, none, Keep::first), most);
@@ -165,7 +168,7 @@ size_t row_bytes(const Plan& plan) {
       // The VJP finds winners as forward does, beside a box of gradients and a row of taps and g.
       const int64_t row = std::min(most, kBlockSlack * kBlockBytes);
       const size_t vjp = forward + static_cast<size_t>(std::min(most, kBoxElements) + 2 * row) * 8;
-      return std::max(vjp, window_bytes<TiesOp<double>>(plan, space, lines, most));
+      return std::max(vjp, window_bytes<TiesOp<double>>(plan, space, lines, most, tap_lanes));
     }
   }
 }

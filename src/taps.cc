@@ -2,10 +2,10 @@
 
 namespace ndpool {
 
-TapCut choose_tap_cut(const Space& space, const Line& last, int64_t outputs) {
+TapCut choose_tap_cut(const Space& space, const Line& last, int64_t outputs, int64_t tap_lanes) {
   TapCut cut;
-  cut.inner = std::min<int64_t>(space.inner, kTapLanes / 4);
-  const int64_t room = kTapLanes / cut.inner;
+  cut.inner = std::min<int64_t>(space.inner, tap_lanes / 4);
+  const int64_t room = tap_lanes / cut.inner;
   if (last.reach() > 4 * room) {
     cut.blocked = true;
     cut.positions = std::min({room, last.taps(), last.sources()});

@@ -16,9 +16,10 @@
 namespace ndpool {
 
 inline constexpr int kMaxSources = 2;
-// Lanes of a row of outputs, about; its cells are at most kTapSlack times as many.
-inline constexpr int64_t kTapLanes = 1024;
-inline constexpr int64_t kTapSlack = 5;
+// Lanes of a row of outputs, about; its cells are at most kTapSlack times as many, and boxes of
+// gradients kTapBox times. Few of them where scratch lies beside that of other boxes.
+inline constexpr int64_t kTapLanes = 1024, kFewTapLanes = 128;
+inline constexpr int64_t kTapSlack = 5, kTapBox = 16;
 
 // How much of a row of outputs one walk covers; one plane at a time.
 struct TapCut {
@@ -27,7 +28,8 @@ struct TapCut {
   bool blocked = false;   // one output at a time, its taps packed
 };
 
-TapCut choose_tap_cut(const Space& space, const Line& last, int64_t outputs);
+// tap_lanes: kTapLanes or kFewTapLanes.
+TapCut choose_tap_cut(const Space& space, const Line& last, int64_t outputs, int64_t tap_lanes);
 
 // One tap of neighbouring outputs of a row.
 template <class T>

@@ -13,11 +13,12 @@
 
 namespace ndpool {
 
-// Cells of a box. Larger boxes leave the second-level cache; smaller ones meet more cells of wide
-// windows twice.
-inline constexpr int64_t kBoxCells = 16384;
-// Channels that come last are cut into pieces, to leave room for rows.
-inline constexpr int64_t kBoxInner = 64;
+// The most cells of a box. Larger boxes leave the second-level cache; smaller ones meet more cells
+// of wide windows twice, but take less memory, of which many threads have little.
+inline constexpr int64_t kBoxCells = 16384, kFewBoxCells = 1024;
+// Channels that come last are cut into so many pieces of the cells of a box, to leave room for
+// rows.
+inline constexpr int64_t kBoxPieces = 256;
 
 // A box of an array by its axes, row-major without gaps.
 struct TermBox {
@@ -152,7 +153,8 @@ class TermArray {
 // window that is cut apart are needed by all of its boxes.
 class TermTasks {
  public:
-  TermTasks(const Plan& plan, const ArrayArg& target, bool forward) : plan_(plan) {
+  TermTasks(const Plan& plan, const ArrayArg& target, bool forward, int64_t box_cells)
+      : plan_(plan) {
     const bool* is_pooled = plan.is_pooled.get();
     const auto axis_at = [&](int i) -> const Axis& { return plan.even_axes[i]; };
     // Of n elements of the target, the outputs and the cells that they need: the most of any.
@@ -166,7 +168,7 @@ class TermTasks {
       const int64_t begin = target.start ? target.start[axis] : 0;
       whole_.set(axis, {begin, begin + target.size[axis]});
       const int64_t least = reach(axis, i, 1, 1);
-      if (least > kBoxCells / elements_) {
+      if (least > box_cells / elements_) {
         possible_ = false;
         return;
       }
@@ -174,17 +176,17 @@ class TermTasks {
       const int64_t most =
           std::max<int64_t>(1, std::max(plan.shape[static_cast<size_t>(axis)],
                                         plan.output_shape[static_cast<size_t>(axis)]));
-      most_elements_ = most > kBoxCells / most_elements_ ? kBoxCells : most_elements_ * most;
+      most_elements_ = most > box_cells / most_elements_ ? box_cells : most_elements_ * most;
       i += is_pooled[axis];
     }
     int i = plan.pooled;
     for (int axis = plan.rank - 1; axis >= 0; --axis) {
       i -= is_pooled[axis];
       int64_t most = std::max<int64_t>(1, whole_.size[axis]);
-      if (!is_pooled[axis] && i > 0) most = std::min(most, kBoxInner);
+      if (!is_pooled[axis] && i > 0) most = std::min(most, box_cells / kBoxPieces);
       const int64_t others = elements_ / reach(axis, i, 1, 1);
       // Room for more than one window on the axes before this one.
-      int64_t room = kBoxCells / others;
+      int64_t room = box_cells / others;
       for (int before = axis - 1, k = i; before >= 0; --before) {
         if (!is_pooled[before]) continue;
         --k;
@@ -217,6 +219,12 @@ class TermTasks {
   bool possible() const { return possible_; }
   int64_t total() const { return total_; }
   int64_t grain() const { return std::max<int64_t>(1, 8192 / elements_); }
+  // How much is computed for each element of the target.
+  double effort() const {
+    double target = 1;
+    for (int axis = 0; axis < plan_.rank; ++axis) target *= static_cast<double>(step_[axis]);
+    return static_cast<double>(elements_) / target;
+  }
   // The most elements of a box of the target, of the outputs and of the cells that it needs: of any
   // tile of the plan's arrays, so that all of them find room in the same scratch.
   int64_t most_elements() const { return most_elements_; }

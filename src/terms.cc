@@ -57,7 +57,7 @@ void run_planes(const SmoothPlanes& planes, Arena* arena, TaskQueue* queue, GapC
 class TermsJob : public Job {
  public:
   TermsJob(const Plan& plan, const ArrayArg& x, const ArrayArg& dx, const ArrayArg& y,
-           const ArrayArg& dy)
+           const ArrayArg& dy, int64_t box_cells)
       : plan_(plan),
         with_y_(y.size != nullptr),
         with_dy_(dy.size != nullptr),
@@ -65,13 +65,15 @@ class TermsJob : public Job {
         dx_(plan.rank, with_dy_ ? dx : x),
         y_(plan.rank, with_y_ ? y : dy),
         dy_(plan.rank, with_dy_ ? dy : y),
-        tasks_(plan, with_y_ ? y : dy, true) {
+        box_cells_(box_cells),
+        tasks_(plan, with_y_ ? y : dy, true, box_cells) {
     if (!with_dy_) planes_.emplace(plan, x, nullptr, y);
   }
 
   bool possible() const { return tasks_.possible(); }
   int64_t total() const { return in_planes() ? planes_->tasks().total() : tasks_.total(); }
   int64_t grain() const { return in_planes() ? planes_->tasks().grain() : tasks_.grain(); }
+  double effort() const { return in_planes() ? 1 : tasks_.effort(); }
 
   void work(Arena* arena, TaskQueue* queue) const override {
     TermWorker worker(plan_, tasks_, arena);
@@ -83,7 +85,7 @@ class TermsJob : public Job {
     LoneWindows lone(plan_, x_, arena);
     if (in_planes()) {
       const auto all = [&](const TermBox& outputs) {
-        const TermTasks boxes(plan_, outputs.array(nullptr, sizeof(float)), true);
+        const TermTasks boxes(plan_, outputs.array(nullptr, sizeof(float)), true, box_cells_);
         for (int64_t i = 0; i < boxes.total(); ++i) run(&worker, tangents, &lone, boxes.at(i));
       };
       const auto is_nan = [](float y) { return y != y; };
@@ -161,7 +163,8 @@ class TermsJob : public Job {
       const ArrayArg again_y = with_y_ ? outputs.array(worker->cells, element) : ArrayArg{};
       const ArrayArg again_dy = with_dy_ ? outputs.array(tangents.cells, element) : ArrayArg{};
       windows_forward(plan_, worker->exec(), x_.part(cells),
-                      with_dy_ ? dx_.part(cells) : ArrayArg{}, again_y, again_dy, nullptr);
+                      with_dy_ ? dx_.part(cells) : ArrayArg{}, again_y, again_dy, nullptr,
+                      kFewTapLanes);
       if (with_y_) worker->take_again(outputs, again_y, worker->other, y);
       if (with_dy_) worker->take_again(outputs, again_dy, worker->other, dy);
     }
@@ -196,29 +199,33 @@ class TermsJob : public Job {
   const Plan& plan_;
   bool with_y_, with_dy_;
   TermArray x_, dx_, y_, dy_;
+  int64_t box_cells_;
   TermTasks tasks_;
   std::optional<SmoothPlanes> planes_;  // y alone
 };
 
 class TermsVjpJob : public Job {
  public:
-  TermsVjpJob(const Plan& plan, const ArrayArg& x, const ArrayArg& g, const ArrayArg& dx)
+  TermsVjpJob(const Plan& plan, const ArrayArg& x, const ArrayArg& g, const ArrayArg& dx,
+              int64_t box_cells)
       : plan_(plan),
         x_(plan.rank, x),
         g_(plan.rank, g),
         dx_(plan.rank, dx),
-        tasks_(plan, dx, false),
+        box_cells_(box_cells),
+        tasks_(plan, dx, false, box_cells),
         planes_(plan, x, &g, dx) {}
 
   bool possible() const { return tasks_.possible(); }
   int64_t total() const { return planes_.possible() ? planes_.tasks().total() : tasks_.total(); }
   int64_t grain() const { return planes_.possible() ? planes_.tasks().grain() : tasks_.grain(); }
+  double effort() const { return planes_.possible() ? 1 : tasks_.effort(); }
 
   void work(Arena* arena, TaskQueue* queue) const override {
     TermWorker worker(plan_, tasks_, arena);
     if (planes_.possible()) {
       const auto all = [&](const TermBox& target) {
-        const TermTasks boxes(plan_, target.array(nullptr, sizeof(float)), false);
+        const TermTasks boxes(plan_, target.array(nullptr, sizeof(float)), false, box_cells_);
         for (int64_t i = 0; i < boxes.total(); ++i) run(&worker, boxes.at(i));
       };
       const auto is_wrong = [](float dx) { return !std::isfinite(dx); };
@@ -266,7 +273,8 @@ class TermsVjpJob : public Job {
         multiply(cells, target, worker->cells, gradient, plan_.kernels->real->multiply);
     if (!complete) {
       const ArrayArg again = target.array(worker->sums, type_size(plan_.type));
-      windows_vjp(plan_, worker->exec(), x_.part(cells), g_.part(outputs), {}, again, nullptr);
+      windows_vjp(plan_, worker->exec(), x_.part(cells), g_.part(outputs), {}, again, nullptr,
+                  kFewTapLanes);
       worker->take_again(target, again, worker->cells, gradient);
     }
     if (has_first) worker->take_first(n, gradient);
@@ -335,36 +343,57 @@ class TermsVjpJob : public Job {
 
   const Plan& plan_;
   TermArray x_, g_, dx_;
+  int64_t box_cells_;
   TermTasks tasks_;
   SmoothPlanes planes_;
 };
 
-template <class Job>
-bool can_run(const Job& job, const Exec& exec) {
-  return job.possible() && fits_scratch(job, exec);
+// So many threads as stay within the memory that a call may take.
+int threads_within(const Job& job, const Exec& exec) {
+  constexpr size_t kMostBytes = size_t{1} << 20, kMostPerThread = size_t{64} << 10;
+  Arena counting;
+  job.work(&counting, nullptr);
+  const size_t over = counting.used() > kMostPerThread ? counting.used() - kMostPerThread : 1;
+  return static_cast<int>(
+      std::clamp<size_t>(kMostBytes / over, 1, static_cast<size_t>(exec.threads)));
 }
-template <class Job>
-int32_t run(const Job& job, const Exec& exec, ndpool_error* error) {
-  return run_job(job, job.total(), job.grain(), exec, error);
+
+// Runs the job that make(cells of a box) gives, with the boxes that are done soonest; false if none
+// is possible.
+template <class Make>
+bool run_boxes_of(const Exec& exec, Make make, int32_t* code, ndpool_error* error) {
+  int64_t best = 0;
+  double shortest = 0;
+  for (int64_t cells = kBoxCells; cells >= kFewBoxCells; cells /= 2) {
+    const auto job = make(cells);
+    if (!job.possible() || !fits_scratch(job, exec)) continue;
+    const double time = job.effort() / threads_within(job, exec);
+    if (best == 0 || time < shortest) best = cells, shortest = time;
+    if (exec.threads == 1) break;  // larger boxes are never slower
+  }
+  if (best == 0) return false;
+  const auto job = make(best);
+  Exec few = exec;
+  few.threads = threads_within(job, exec);
+  *code = run_job(job, job.total(), job.grain(), few, error);
+  return true;
 }
 
 }  // namespace
 
 int32_t terms_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
                       const ArrayArg& y, const ArrayArg& dy, ndpool_error* error) {
-  if (plan.sums) {
-    const TermsJob job(plan, x, dx, y, dy);
-    if (can_run(job, exec)) return run(job, exec, error);
-  }
+  const auto make = [&](int64_t cells) { return TermsJob(plan, x, dx, y, dy, cells); };
+  int32_t code = NDPOOL_OK;
+  if (plan.sums && run_boxes_of(exec, make, &code, error)) return code;
   return windows_forward(plan, exec, x, dx, y, dy, error);
 }
 
 int32_t terms_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
                   const ArrayArg& dx, ndpool_error* error) {
-  if (plan.sums) {
-    const TermsVjpJob job(plan, x, g, dx);
-    if (can_run(job, exec)) return run(job, exec, error);
-  }
+  const auto make = [&](int64_t cells) { return TermsVjpJob(plan, x, g, dx, cells); };
+  int32_t code = NDPOOL_OK;
+  if (plan.sums && run_boxes_of(exec, make, &code, error)) return code;
   return windows_vjp(plan, exec, x, g, {}, dx, error);
 }
 
@@ -381,8 +410,8 @@ size_t terms_bytes(const Plan& plan) {
     job.work(&arena, nullptr);
     bytes = std::max(bytes, arena.used());
   };
-  count(TermsJob(plan, x, x, y, y));
-  count(TermsVjpJob(plan, x, y, x));
+  count(TermsJob(plan, x, x, y, y, kBoxCells));
+  count(TermsVjpJob(plan, x, y, x, kBoxCells));
   return bytes;
 }
 

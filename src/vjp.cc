@@ -15,18 +15,21 @@ class WindowVjpJob : public Job {
  public:
   using T = typename Op::Lane;
 
-  WindowVjpJob(const Plan& plan, const Space& space, const Bound* arrays, bool second)
+  WindowVjpJob(const Plan& plan, const Space& space, const Bound* arrays, bool second,
+               int64_t tap_lanes)
       : plan_(plan),
         space_(space),
         x_(arrays[0]),
         g_(arrays[1]),
         dx_(arrays[2]),
-        v_(second ? &arrays[3] : nullptr) {
+        v_(second ? &arrays[3] : nullptr),
+        tap_lanes_(tap_lanes) {
     for (int i = 0; i < plan.pooled; ++i) lines_[i] = Line(plan.axes[i], false);
-    cut_ = choose_tap_cut(space, lines_[plan.pooled - 1], plan.axes[plan.pooled - 1].outputs);
+    const int last = plan.pooled - 1;
+    cut_ = choose_tap_cut(space, lines_[last], plan.axes[last].outputs, tap_lanes);
   }
 
-  BoxTasks tasks() const { return BoxTasks(plan_, space_, dx_, cut_.inner); }
+  BoxTasks tasks() const { return BoxTasks(plan_, space_, dx_, cut_.inner, kTapBox * tap_lanes_); }
 
   void work(Arena* arena, TaskQueue* queue) const override {
     const BoxTasks boxes = tasks();
@@ -104,6 +107,7 @@ class WindowVjpJob : public Job {
   const Space& space_;
   const Bound &x_, &g_, &dx_;
   const Bound* v_;
+  int64_t tap_lanes_;
   Line lines_[kMaxPooled];
   TapCut cut_;
 };
@@ -111,17 +115,23 @@ class WindowVjpJob : public Job {
 }  // namespace
 
 int32_t windows_vjp(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& g,
-                    const ArrayArg& v, const ArrayArg& dx, ndpool_error* error) {
+                    const ArrayArg& v, const ArrayArg& dx, ndpool_error* error, int64_t tap_lanes) {
   const ArrayArg args[4] = {x, g, dx, v};
   const bool second = v.data != nullptr;
   Space space;
   Bound bound[4];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, second ? 4 : 3, 2, &space, bound);
   const auto go = [&](const auto& job) { return run_boxes(job, exec, error); };
-  if (plan.op == NDPOOL_SMOOTH_MAX) return go(WindowVjpJob<SmoothOp>(plan, space, bound, second));
-  if (plan.op == NDPOOL_LP) return go(WindowVjpJob<LpOp>(plan, space, bound, second));
-  if (plan.type == NDPOOL_F64) return go(WindowVjpJob<TiesOp<double>>(plan, space, bound, false));
-  return go(WindowVjpJob<TiesOp<float>>(plan, space, bound, false));
+  if (plan.op == NDPOOL_SMOOTH_MAX) {
+    return go(WindowVjpJob<SmoothOp>(plan, space, bound, second, tap_lanes));
+  }
+  if (plan.op == NDPOOL_LP) {
+    return go(WindowVjpJob<LpOp>(plan, space, bound, second, tap_lanes));
+  }
+  if (plan.type == NDPOOL_F64) {
+    return go(WindowVjpJob<TiesOp<double>>(plan, space, bound, false, tap_lanes));
+  }
+  return go(WindowVjpJob<TiesOp<float>>(plan, space, bound, false, tap_lanes));
 }
 
 }  // namespace ndpool

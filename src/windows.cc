@@ -12,10 +12,12 @@ class WindowJob : public Job {
  public:
   using T = typename Op::Lane;
 
-  WindowJob(const Plan& plan, const Space& space, const Bound& x, const Bound& target)
+  WindowJob(const Plan& plan, const Space& space, const Bound& x, const Bound& target,
+            int64_t tap_lanes)
       : plan_(plan), space_(space), x_(x) {
     for (int i = 0; i < plan.pooled; ++i) lines_[i] = Line(plan.axes[i], false);
-    cut_ = choose_tap_cut(space, lines_[plan.pooled - 1], target.box[plan.pooled - 1].size());
+    const int last = plan.pooled - 1;
+    cut_ = choose_tap_cut(space, lines_[last], target.box[last].size(), tap_lanes);
     tasks = RowTasks(space, target, 1, cut_.outputs, cut_.inner);
   }
 
@@ -61,8 +63,8 @@ class WindowJob : public Job {
 template <class Op>
 int32_t run(const Plan& plan, const Exec& exec, const Space& space, const Bound& x,
             const Bound& target, const Bound* dx, const Bound* y, const Bound* dy,
-            ndpool_error* error) {
-  WindowJob<Op> job(plan, space, x, target);
+            int64_t tap_lanes, ndpool_error* error) {
+  WindowJob<Op> job(plan, space, x, target, tap_lanes);
   job.y = y;
   job.dx = dx;
   job.dy = dy;
@@ -72,7 +74,8 @@ int32_t run(const Plan& plan, const Exec& exec, const Space& space, const Bound&
 }  // namespace
 
 int32_t windows_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, const ArrayArg& dx,
-                        const ArrayArg& y, const ArrayArg& dy, ndpool_error* error) {
+                        const ArrayArg& y, const ArrayArg& dy, ndpool_error* error,
+                        int64_t tap_lanes) {
   ArrayArg args[4] = {x};
   int count = 1, at_dx = 0, at_y = 0, at_dy = 0;
   if (dx.data) args[at_dx = count++] = dx;
@@ -87,7 +90,7 @@ int32_t windows_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
                   : plan.type == NDPOOL_F64    ? run<TiesOp<double>>
                                                : run<TiesOp<float>>;
   return go(plan, exec, space, bound[0], bound[count - 1], array(at_dx), array(at_y), array(at_dy),
-            error);
+            tap_lanes, error);
 }
 
 }  // namespace ndpool
