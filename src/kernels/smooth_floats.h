@@ -138,7 +138,8 @@ class SmoothLog32 {
 
  private:
   // Of positive normal numbers, to 2^-25 where that is less than half an ULP: k*log(2) + log(1+m),
-  // -0.3 < m < 0.42, the latter by a polynomial that meets it to an ULP.
+  // -0.3 < m < 0.42, the latter m - m^2/2 + m^3 * p, p the polynomial that meets it at Chebyshev's
+  // points: within an ULP.
   static HWY_INLINE V log_of(V x) {
     const F f;
     const hn::RebindToSigned<F> fi;
@@ -147,14 +148,14 @@ class SmoothLog32 {
     const auto power = hn::ShiftRight<23>(hn::Sub(bits, root));
     const V m = hn::Sub(hn::BitCast(f, hn::Sub(bits, hn::ShiftLeft<23>(power))), c(1.0));
     const V k = hn::ConvertTo(f, power), square = hn::Mul(m, m);
-    V p = hn::MulAdd(c(7.0376836292e-2), m, c(-1.1514610310e-1));
-    p = hn::MulAdd(p, m, c(1.1676998740e-1));
-    p = hn::MulAdd(p, m, c(-1.2420140846e-1));
-    p = hn::MulAdd(p, m, c(1.4249322787e-1));
-    p = hn::MulAdd(p, m, c(-1.6668057665e-1));
-    p = hn::MulAdd(p, m, c(2.0000714765e-1));
-    p = hn::MulAdd(p, m, c(-2.4999993993e-1));
-    p = hn::MulAdd(p, m, c(3.3333331174e-1));
+    V p = hn::MulAdd(c(0.0697161147145), m, c(-0.114797338466));
+    p = hn::MulAdd(p, m, c(0.116854199235));
+    p = hn::MulAdd(p, m, c(-0.124256873315));
+    p = hn::MulAdd(p, m, c(0.142490576457));
+    p = hn::MulAdd(p, m, c(-0.166678023195));
+    p = hn::MulAdd(p, m, c(0.200007157489));
+    p = hn::MulAdd(p, m, c(-0.24999996958));
+    p = hn::MulAdd(p, m, c(0.3333333118));
     // log(2) in two parts, the first of so few bits that its product is exact.
     V rest = hn::MulAdd(k, c(-2.12194440e-4), hn::Mul(hn::Mul(p, m), square));
     rest = hn::NegMulAdd(c(0.5), square, rest);
