@@ -62,11 +62,18 @@ class EachPlaneJob : public Job {
   EachPlaneJob(const Plan& plan, const Space& space, const Bound& argmax)
       : plan_(plan), space_(space), argmax_(argmax), total_(space.outer_total() * space.batch) {
     for (int level = 0; level < plan.pooled; ++level) {
-      for (uint64_t n = 0; n < 256; ++n) {
-        taps_[level][n] = static_cast<uint8_t>(n / plan.tap_weight[level] %
-                                               static_cast<uint64_t>(plan.axes[level].window));
+      const uint64_t weight = plan.tap_weight[level];
+      const auto window = static_cast<uint64_t>(plan.axes[level].window);
+      for (uint64_t n = 0, same = 0, tap = 0; n < 256; ++n) {
+        taps_[level][n] = static_cast<uint8_t>(tap);
+        if (++same < weight) continue;
+        same = 0;
+        tap = tap + 1 < window ? tap + 1 : 0;
       }
     }
+    int64_t numbers = space.inner;
+    for (int level = 0; level < plan.pooled; ++level) numbers *= argmax.box[level].size();
+    together_ = std::max<int64_t>(1, kTogether / std::max<int64_t>(1, numbers));
   }
 
   int64_t total() const { return total_; }
@@ -75,45 +82,57 @@ class EachPlaneJob : public Job {
   void work(Arena*, TaskQueue* queue) const override {
     if (!queue) return;
     for (Range range; good() && queue->take(&range);) {
-      if (!check(range)) good_.store(false, std::memory_order_relaxed);
+      for (int64_t i = range.begin; i < range.end; i += together_) {
+        if (check({i, std::min(i + together_, range.end)})) continue;
+        return good_.store(false, std::memory_order_relaxed);
+      }
     }
   }
 
  private:
-  // Calls f(first number, how many, distance) for runs that together are the plane's numbers, at
-  // one output of an axis only unless that is negative.
-  template <class F>
-  void each_line(const char* plane, int fixed, int64_t output, F f) const {
-    int64_t sizes[kMaxPooled + 1], strides[kMaxPooled + 1];
+  // Runs of numbers that together are those of a plane, at one output of an axis only unless that
+  // is negative.
+  struct Lines {
+    int64_t origin = 0, sizes[kMaxPooled + 1], strides[kMaxPooled + 1];
+    int last = 0;  // the dimension that runs follow
+  };
+  Lines lines(int fixed, int64_t output) const {
+    Lines l;
     int dims = 0;
     for (int level = 0; level < plan_.pooled; ++level) {
       const Range box = argmax_.box[level];
       if (level == fixed) {
-        plane += (output - box.begin) * argmax_.pooled[level];
+        l.origin = (output - box.begin) * argmax_.pooled[level];
         continue;
       }
-      sizes[dims] = box.size();
-      strides[dims++] = argmax_.pooled[level];
+      l.sizes[dims] = box.size();
+      l.strides[dims++] = argmax_.pooled[level];
     }
-    sizes[dims] = space_.inner;
-    strides[dims++] = argmax_.inner;
+    l.sizes[dims] = space_.inner;
+    l.strides[dims] = argmax_.inner;
     // Neighbours that continue one another are one dimension.
-    int last = dims - 1;
-    for (; last > 0; --last) {
-      if (sizes[last] == 1) continue;
-      const bool follows = sizes[last - 1] == 1 || strides[last - 1] == sizes[last] * strides[last];
-      if (!follows) break;
-      sizes[last - 1] *= sizes[last];
-      strides[last - 1] = strides[last];
+    for (l.last = dims; l.last > 0; --l.last) {
+      int64_t *size = l.sizes + l.last - 1, *stride = l.strides + l.last - 1;
+      if (size[1] == 1) continue;
+      if (size[0] != 1 && stride[0] != size[1] * stride[1]) break;
+      size[0] *= size[1];
+      stride[0] = stride[1];
     }
-    int64_t at[kMaxPooled + 1]{};
+    return l;
+  }
+  // f(first number, how many, distance) for each run.
+  template <class F>
+  static void each_line(const char* plane, const Lines& l, F f) {
+    plane += l.origin;
+    int64_t at[kMaxPooled + 1];
+    for (int level = 0; level < l.last; ++level) at[level] = 0;
     for (;;) {
-      f(plane, sizes[last], strides[last]);
-      int level = last - 1;
+      f(plane, l.sizes[l.last], l.strides[l.last]);
+      int level = l.last - 1;
       for (; level >= 0; --level) {
-        plane += strides[level];
-        if (++at[level] < sizes[level]) break;
-        plane -= strides[level] * sizes[level];
+        plane += l.strides[level];
+        if (++at[level] < l.sizes[level]) break;
+        plane -= l.strides[level] * l.sizes[level];
         at[level] = 0;
       }
       if (level < 0) return;
@@ -125,38 +144,60 @@ class EachPlaneJob : public Job {
   bool check(Range planes) const {
     bool fine = true;
     const auto below = static_cast<uint64_t>(plan_.box_taps);
+    const Lines all = lines(-1, 0);
     for (int64_t i = planes.begin; i < planes.end; ++i) {
-      each_line(plane(i), -1, 0, [&](const char* first, int64_t count, int64_t distance) {
+      each_line(plane(i), all, [&](const char* first, int64_t count, int64_t distance) {
         fine = fine && plan_.kernels->move->largest(first, count, distance) < below;
       });
     }
-    for (int level = 0; level < plan_.pooled && fine; ++level) {
+    for (int level = 0; level < plan_.pooled; ++level) {
       const Axis& axis = plan_.axes[level];
-      for (int64_t o = argmax_.box[level].begin; o < argmax_.box[level].end; ++o) {
+      for (int64_t o = argmax_.box[level].begin; fine && o < argmax_.box[level].end; ++o) {
         const auto window = axis.window_of(o);
         if (window.lead == 0 && window.cells == axis.window) {
           // Windows that have all taps follow one another.
           if (!axis.adaptive) o = std::max(o, last_complete(axis));
           continue;
         }
-        for (int64_t i = planes.begin; i < planes.end; ++i) {
-          fine = fine && inside(plane(i), level, o, static_cast<unsigned>(window.lead),
-                                static_cast<unsigned>(window.cells));
-        }
+        fine = inside(planes, level, o, static_cast<unsigned>(window.lead),
+                      static_cast<unsigned>(window.cells));
       }
     }
     return fine;
   }
 
   // Whether the numbers at one output of an axis name taps that are there.
-  bool inside(const char* plane, int level, int64_t output, unsigned lead, unsigned cells) const {
+  bool inside(Range planes, int level, int64_t output, unsigned lead, unsigned cells) const {
+    uint8_t absent[256];
+    for (int n = 0; n < 256; ++n) {
+      absent[n] = static_cast<uint8_t>(taps_[level][n] - lead) >= static_cast<uint8_t>(cells);
+    }
+    const auto weight = static_cast<unsigned>(plan_.tap_weight[level]);
+    const auto least = static_cast<uint8_t>(lead * weight);
+    const auto most = static_cast<uint8_t>(cells * weight - 1);
     unsigned outside = 0;  // no branches: what comes next cannot be foreseen
-    each_line(plane, level, output, [&](const char* first, int64_t count, int64_t distance) {
-      for (int64_t i = 0; i < count; ++i) {
-        const unsigned tap = taps_[level][static_cast<uint8_t>(first[i * distance])];
-        outside |= static_cast<unsigned>(tap - lead >= cells);
-      }
-    });
+    const Lines some = lines(level, output);
+    for (int64_t i = planes.begin; i < planes.end; ++i) {
+      each_line(plane(i), some, [&](const char* first, int64_t count, int64_t distance) {
+        const auto* number = reinterpret_cast<const uint8_t*>(first);
+        if (level == 0 && distance == 1) {
+          // Numbers grow with the taps of the first axis: many can be compared at a time.
+          uint8_t beyond = 0;
+          for (int64_t k = 0; k < count; ++k) {
+            beyond |= static_cast<uint8_t>(number[k] - least) > most ? uint8_t{1} : uint8_t{0};
+          }
+          outside |= beyond;
+          return;
+        }
+        int64_t k = 0;
+        for (; k + 4 <= count; k += 4, number += 4 * distance) {
+          outside |=
+              static_cast<unsigned>(absent[number[0]] | absent[number[distance]] |
+                                    absent[number[2 * distance]] | absent[number[3 * distance]]);
+        }
+        for (; k < count; ++k, number += distance) outside |= absent[*number];
+      });
+    }
     return outside == 0;
   }
 
@@ -167,7 +208,8 @@ class EachPlaneJob : public Job {
   const Plan& plan_;
   const Space& space_;
   const Bound& argmax_;
-  int64_t total_;
+  static constexpr int64_t kTogether = 16384;  // numbers, which stay in the first cache
+  int64_t total_, together_ = 1;
   uint8_t taps_[kMaxPooled][256];  // on each axis, of each number
   mutable std::atomic<bool> good_{true};
 };
