@@ -1,7 +1,6 @@
 #include "collect.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "contiguous.h"
 #include "machine.h"
@@ -9,8 +8,8 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kBandBytes = 12 * 1024, kMostBytes = 56 * 1024;
-constexpr int64_t kSlack = 16;  // lanes of a vector, which may begin before or end behind a row
+constexpr int64_t kBandBytes = 32 * 1024, kStreamedBandBytes = 16 * 1024;
+constexpr int64_t kMostBytes = 56 * 1024;
 
 bool is_fit(const Axis& axis) {
   return !axis.adaptive && (axis.window == 2 || axis.window == 3) && axis.dilation == 1 &&
@@ -41,78 +40,48 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
   if (along.cells > kBandBytes / size_ || along.outputs > kBandBytes) return;
   // Parts of vectors are slow: of narrow rows, and of those that end between two vectors.
   if (along.cells < (along.cells % along.stride == 0 ? 8 * along.stride : 64)) return;
-  const int64_t row = along.cells * size_;
-  // Before the outputs and behind them there is room for those that a longer row would have.
-  const int64_t last = (along.cells - 1 + along.pad_lo + along.stride - 1) / along.stride;
-  lanes_ = std::max(along.outputs, last + 1) + along.window - 1;
+  if (along.outputs < plan.kernels->collect->least[plan.type == NDPOOL_F64]) return;
+  const int64_t row = along.cells * size_, outputs_row = along.outputs * (size_ + 1);
   streaming_ = static_cast<size_t>(elements_of(space, dx) * size_) >= streaming_bytes();
-  rows_ = std::max<int64_t>(1, kBandBytes / (row + 2 * lanes_ * size_ / down.stride));
-  if (streaming_) {
-    rows_ = Staged::whole_lines(rows_, row);
-  }
+  rows_ = std::max<int64_t>(
+      1, (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + outputs_row / down.stride));
+  if (streaming_) rows_ = Staged::whole_lines(rows_, row);
   rows_ = std::min(rows_, down.cells);
-  loaded_ = (rows_ + down.window - 2) / down.stride + 2;
-  const int64_t room = 2 * (loaded_ * lanes_ + 2 * kSlack) * size_;
-  if (room + (streaming_ ? 2 * rows_ * row : 0) > kMostBytes) return;
+  if (streaming_ && 2 * rows_ * row > kMostBytes) return;
   tasks_ = PlaneTasks(space.outer_total() * space.batch, down.cells, along.cells, rows_);
   possible_ = true;
 }
 
 void CollectJob::work(Arena* arena, TaskQueue* queue) const {
-  const auto take = [&](int64_t lanes) {
-    return static_cast<char*>(arena->take(lanes, static_cast<size_t>(size_)));
-  };
-  const int64_t room = loaded_ * lanes_ + 2 * kSlack;
-  const int64_t staged = streaming_ ? rows_ * plan_.axes[1].cells * size_ : 0;
-  Worker w{take(room), take(room), Staged(arena, staged)};
+  Staged staged(arena, streaming_ ? rows_ * plan_.axes[1].cells * size_ : 0);
   if (!queue) return;
-  std::memset(w.g, 0, static_cast<size_t>(room * size_));
-  std::memset(w.numbers, 0xff, static_cast<size_t>(room * size_));
-  w.g += kSlack * size_;
-  w.numbers += kSlack * size_;
-  tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, &w); });
-  w.staged.flush(*plan_.kernels->move);
+  tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, &staged); });
+  staged.flush(*plan_.kernels->move);
 }
 
-void CollectJob::band(int64_t plane, Range rows, Worker* w) const {
+void CollectJob::band(int64_t plane, Range rows, Staged* staged) const {
   const Axis &down = plan_.axes[0], &along = plan_.axes[1];
-  const CollectKernels& kernels = *plan_.kernels->collect;
-  const int type = plan_.type == NDPOOL_F64;
-  const char* g = plane_address(space_, g_, plane);
-  const auto* winners = reinterpret_cast<const uint8_t*>(plane_address(space_, argmax_, plane));
   char* dx = plane_address(space_, dx_, plane) + rows.begin * along.cells * size_;
-  // The outputs that would hold these cells, and those of them that there are.
-  const Range hold{geometry::ceil_div(rows.begin + down.pad_lo - (down.window - 1), down.stride),
-                   (rows.end - 1 + down.pad_lo) / down.stride + 1};
-  const Range given{std::clamp<int64_t>(0, hold.begin, hold.end),
-                    std::clamp(down.outputs, hold.begin, hold.end)};
-  const auto skip = [&](int64_t output) { return (output - hold.begin) * lanes_ * size_; };
-  const auto clear = [&](int64_t begin, int64_t end) {
-    std::memset(w->numbers + skip(begin), 0xff,
-                static_cast<size_t>((end - begin) * lanes_ * size_));
-  };
-  clear(hold.begin, given.begin);
-  clear(given.end, hold.end);
-  const int64_t first = given.begin * along.outputs;
-  kernels.unpack[type]({given.size(), along.outputs, winners + first, g + first * size_,
-                        w->numbers + skip(given.begin), w->g + skip(given.begin), lanes_});
   CollectRows c;
   c.taps = static_cast<int>(along.window);
   c.spacing = along.stride;
-  c.g = w->g;
-  c.numbers = w->numbers;
-  c.outputs = hold.size();
-  c.src_row = lanes_;
+  c.g = plane_address(space_, g_, plane);
+  c.winners = reinterpret_cast<const uint8_t*>(plane_address(space_, argmax_, plane));
+  c.outputs = along.outputs;
+  c.output_rows = down.outputs;
+  const int64_t reach = rows.begin + down.pad_lo - (down.window - 1);
+  c.first = reach < 0 ? 0 : (reach + down.stride - 1) / down.stride;
   c.pad = along.pad_lo;
-  c.ahead = rows.begin - (hold.begin * down.stride - down.pad_lo);
+  c.ahead = rows.begin - (c.first * down.stride - down.pad_lo);
   c.rows = rows.size();
   c.cells = along.cells;
-  c.dst = w->staged.room(dx);
-  c.dst_row = along.cells;
-  c.next = g + given.end * along.outputs * size_;
-  c.finished = w->staged.finished();
-  kernels.rows[type](c);
-  w->staged.finish(dx, rows.size() * along.cells * size_);
+  c.dst = staged->room(dx);
+  const int64_t end = std::min((rows.end - 1 + down.pad_lo) / down.stride + 1, down.outputs);
+  c.next_g = static_cast<const char*>(c.g) + end * along.outputs * size_;
+  c.next_winners = c.winners + end * along.outputs;
+  c.finished = staged->finished();
+  plan_.kernels->collect->rows[plan_.type == NDPOOL_F64](c);
+  staged->finish(dx, rows.size() * along.cells * size_);
 }
 
 }  // namespace ndpool

@@ -26,21 +26,14 @@ class CollectJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override;
 
  private:
-  struct Worker {
-    char* g;        // rows of outputs, with room between them
-    char* numbers;  // and their winners
-    Staged staged;  // rows of cells
-  };
   // Some rows of cells of a plane.
-  void band(int64_t plane, Range rows, Worker* w) const;
+  void band(int64_t plane, Range rows, Staged* staged) const;
 
   const Plan& plan_;
   const Space& space_;
   const Bound &g_, &argmax_, &dx_;
-  int64_t size_;        // bytes of a lane
-  int64_t lanes_ = 0;   // of a row of outputs, with the room behind it
-  int64_t rows_ = 0;    // of cells in a band,
-  int64_t loaded_ = 0;  // and of outputs for it
+  int64_t size_;      // bytes of a lane
+  int64_t rows_ = 0;  // of cells in a band
   PlaneTasks tasks_;
   bool streaming_ = false, possible_ = false;
 };

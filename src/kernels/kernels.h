@@ -241,16 +241,6 @@ struct Finished {
   size_t bytes = 0;
 };
 
-// Rows of outputs, their tap numbers as lanes and their gradients, with room between the rows.
-struct UnpackRows {
-  int64_t rows = 0, outputs = 0;
-  const uint8_t* winners = nullptr;  // both without gaps
-  const void* g = nullptr;
-  void* numbers_to = nullptr;
-  void* g_to = nullptr;
-  int64_t to_row = 0;  // elements
-};
-
 // The gradients that flow back to some rows of cells from the outputs whose windows hold them: each
 // cell takes those of the windows that it has won, in row-major order. Windows have `taps` taps on
 // both axes, 2 or 3, and lie 1 or 2 cells apart.
@@ -260,21 +250,21 @@ struct CollectRows {
   // The number of the first tap. If they knew it, compilers would make all numbers anew for each
   // vector instead of keeping them in registers.
   uint32_t number = 0;
-  const void* g = nullptr;        // of the first row of outputs, and of the first output in it
-  const void* numbers = nullptr;  // of the winning taps, in lanes as wide as those of g; around the
-                                  // outputs lie some that name no tap
-  int64_t outputs = 0, src_row = 0;  // rows of outputs
-  int64_t pad = 0;                   // along a row: the first tap is at cell -pad
-  int64_t ahead = 0;                 // rows of cells from the first tap of the outputs to `dst`
+  const void* g = nullptr;               // of a plane of outputs, without gaps
+  const uint8_t* winners = nullptr;      // the numbers of their winning taps
+  int64_t outputs = 0, output_rows = 0;  // in a row, a vector of them at least; rows
+  int64_t first = 0;                     // the first row of outputs that may hold the cells
+  int64_t pad = 0;                       // along a row: the first tap is at cell -pad
+  int64_t ahead = 0;  // rows of cells from the first tap of those outputs to `dst`
   int64_t rows = 0, cells = 0;
-  void* dst = nullptr;
-  int64_t dst_row = 0;
-  const void* next = nullptr;  // gradients needed next, fetched meanwhile
+  void* dst = nullptr;           // without gaps
+  const void* next_g = nullptr;  // what is needed next, fetched meanwhile
+  const void* next_winners = nullptr;
   Finished finished;
 };
 
 struct CollectKernels {  // f32, f64
-  void (*unpack[2])(const UnpackRows& rows);
+  int64_t least[2];      // outputs in a row
   void (*rows[2])(const CollectRows& rows);
 };
 
