@@ -74,21 +74,66 @@ HWY_INLINE void find_in_row(D d, int along, bool paired, const TapRows& t, int64
   hn::StoreU(number, du, numbers + i);
 }
 
+// Lists come as copies, which nothing that is written can be part of: compilers keep them in
+// registers. Loops are written out, for the same reason: whether they inline a lambda depends on
+// what else is in the file.
 template <class E, class T, class D>
-HWY_INLINE void find_in_rows(D d, int along, bool paired, const TapRows& t) {
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  each_row<T>(t, [&t, d, step, along, paired](const T* from, T* to, int64_t row) HWY_ATTR {
-    auto* numbers = static_cast<hwy::MakeUnsigned<T>*>(t.index) + row;
-    for (int64_t i = 0; i < t.lanes; i += step) {
-      const int64_t lane = i + step <= t.lanes ? i : t.lanes - step;
-      find_in_row<E>(d, along, paired, t, lane, from, to, numbers);
+HWY_INLINE void find_in_rows(D d, int along, bool paired, TapRows t) {
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), lanes = t.lanes, rows = t.rows;
+  for (int64_t p = 0; p < t.planes; ++p) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* from = static_cast<const T*>(t.src) + p * t.src_plane + r * t.src_row;
+      T* to = static_cast<T*>(t.dst) + p * t.dst_plane + r * t.dst_row;
+      auto* numbers =
+          static_cast<hwy::MakeUnsigned<T>*>(t.index) + p * t.index_plane + r * t.index_row;
+      for (int64_t i = 0; i < lanes; i += step) {
+        const int64_t lane = i + step <= lanes ? i : lanes - step;
+        find_in_row<E>(d, along, paired, t, lane, from, to, numbers);
+      }
     }
-  });
+  }
+}
+
+// The same for lists of `taps` single taps.
+template <int taps, class E, class T, class D>
+HWY_INLINE void find_in_fixed(D d, TapRows t) {
+  using I = hwy::MakeUnsigned<T>;
+  const hn::RebindToUnsigned<D> du;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), lanes = t.lanes, rows = t.rows;
+  int64_t offsets[taps];
+  hn::Vec<decltype(du)> numbers[taps];
+  for (int k = 0; k < taps; ++k) {
+    offsets[k] = t.offsets[k];
+    numbers[k] = hn::Set(du, static_cast<I>(t.numbers[k]));
+  }
+  for (int64_t p = 0; p < t.planes; ++p) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* from = static_cast<const T*>(t.src) + p * t.src_plane + r * t.src_row;
+      T* to = static_cast<T*>(t.dst) + p * t.dst_plane + r * t.dst_row;
+      I* index = static_cast<I*>(t.index) + p * t.index_plane + r * t.index_row;
+      for (int64_t begin = 0; begin < lanes; begin += step) {
+        const int64_t i = begin + step <= lanes ? begin : lanes - step;
+        auto best = hn::LoadU(d, from + offsets[0] + i);
+        auto number = numbers[0];
+        for (int k = 1; k < taps; ++k) {
+          contend<E>(d, du, hn::LoadU(d, from + offsets[k] + i), numbers[k], &best, &number);
+        }
+        hn::StoreU(best, d, to + i);
+        hn::StoreU(number, du, index + i);
+      }
+    }
+  }
 }
 
 template <class E, class T>
 void find_taps(const TapRows& t) {
   const hn::ScalableTag<T> widest;
+  if constexpr (std::is_same_v<T, float>) {
+    if (t.along == 0 && t.lanes >= static_cast<int64_t>(hn::Lanes(widest))) {
+      if (t.taps == 4) return find_in_fixed<4, E, T>(widest, t);
+      if (t.taps == 9) return find_in_fixed<9, E, T>(widest, t);
+    }
+  }
   if (t.along == 0) {
     return fit_width(widest, t.lanes,
                      [&t](auto d) HWY_ATTR { find_in_rows<E, T>(d, 1, false, t); });
@@ -201,33 +246,37 @@ void across(const AcrossWinners& a) {
 // The gradients of the windows in the list that a lane has won, added up. `fixed`: so many windows
 // (0: as many as the list has).
 template <int fixed, class T, class D>
-HWY_INLINE void spread_rows(D d, const TapRows& t) {
+HWY_INLINE void spread_rows(D d, TapRows t) {
   using I = hwy::MakeUnsigned<T>;
   const hn::RebindToUnsigned<D> du;
-  const uint8_t* all = static_cast<const uint8_t*>(t.index);
-  const T* first = static_cast<const T*>(t.src);
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  each_row<T>(t, [&t, d, du, all, first, step](const T* from, T* to, int64_t) HWY_ATTR {
-    const uint8_t* winners = all + (from - first);
-    const auto of = [&](int k, int64_t i) HWY_ATTR {
-      const int64_t at = t.offsets[k] + i;
-      const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
-      const auto won = hn::RebindMask(d, hn::Eq(load_bytes(du, winners + at), number));
-      return hn::IfThenElseZero(won, hn::LoadU(d, from + at));
-    };
-    for (int64_t begin = 0; begin < t.lanes; begin += step) {
-      const int64_t i = begin + step <= t.lanes ? begin : t.lanes - step;
-      // A sum that begins with +0, so that none is -0.
-      auto sum = hn::Add(hn::Zero(d), of(0, i));
-      if constexpr (fixed > 1) sum = hn::Add(sum, of(1, i));
-      if constexpr (fixed > 2) sum = hn::Add(sum, of(2, i));
-      if constexpr (fixed > 3) sum = hn::Add(sum, of(3, i));
-      if constexpr (fixed == 0) {
-        for (int k = 1; k < t.taps; ++k) sum = hn::Add(sum, of(k, i));
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), lanes = t.lanes, rows = t.rows;
+  constexpr int kMost = fixed > 0 ? fixed : 1;
+  int64_t offsets[kMost];
+  hn::Vec<decltype(du)> numbers[kMost];
+  for (int k = 0; k < kMost; ++k) {
+    offsets[k] = t.offsets[k];
+    numbers[k] = hn::Set(du, static_cast<I>(t.numbers[k]));
+  }
+  for (int64_t p = 0; p < t.planes; ++p) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t skip = p * t.src_plane + r * t.src_row;
+      const T* from = static_cast<const T*>(t.src) + skip;
+      const uint8_t* winners = static_cast<const uint8_t*>(t.index) + skip;
+      T* to = static_cast<T*>(t.dst) + p * t.dst_plane + r * t.dst_row;
+      for (int64_t begin = 0; begin < lanes; begin += step) {
+        const int64_t i = begin + step <= lanes ? begin : lanes - step;
+        auto sum = hn::Zero(d);  // so that none is -0
+        for (int k = 0; k < (fixed == 0 ? t.taps : fixed); ++k) {
+          const int64_t at = (fixed == 0 ? t.offsets[k] : offsets[k]) + i;
+          auto number = numbers[fixed == 0 ? 0 : k];
+          if constexpr (fixed == 0) number = hn::Set(du, static_cast<I>(t.numbers[k]));
+          const auto won = hn::RebindMask(d, hn::Eq(load_bytes(du, winners + at), number));
+          sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, from + at)));
+        }
+        hn::StoreU(sum, d, to + i);
       }
-      hn::StoreU(sum, d, to + i);
     }
-  });
+  }
 }
 
 // The gradient of one lane (of a tail) and of a vector of lanes, for a list of `fixed` windows (0:
