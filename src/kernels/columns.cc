@@ -21,13 +21,33 @@ struct Floats {
   using V = hn::Vec<D>;
   static HWY_INLINE V load(const T* at) { return hn::LoadU(D(), at); }
   static HWY_INLINE V one(const T* at) { return hn::Set(D(), *at); }
+  // Halves of vectors change places slowly. Pairs of two vectors are taken in turn instead: 0 4 1 5
+  // 2 6 3 7.
+  static constexpr bool kInTurn = hn::MaxLanes(D()) == 8;
+  using Order = int32_t[8];
+  static constexpr Order kOrder = {0, 2, 4, 6, 1, 3, 5, 7}, kUp = {0, 6, 0, 1, 2, 3, 4, 5},
+                         kDown = {2, 3, 4, 5, 6, 7, 1, 7};
   static HWY_INLINE V even(const T* at) {
     const D d;
-    return hn::ConcatEven(d, hn::LoadU(d, at + hn::Lanes(d)), hn::LoadU(d, at));
+    const V a = hn::LoadU(d, at), b = hn::LoadU(d, at + hn::Lanes(d));
+    return kInTurn ? hn::OddEven(hn::DupEven(b), a) : hn::ConcatEven(d, b, a);
   }
   static HWY_INLINE V odd(const T* at) {
     const D d;
-    return hn::ConcatOdd(d, hn::LoadU(d, at + hn::Lanes(d)), hn::LoadU(d, at));
+    const V a = hn::LoadU(d, at), b = hn::LoadU(d, at + hn::Lanes(d));
+    return kInTurn ? hn::OddEven(b, hn::DupOdd(a)) : hn::ConcatOdd(d, b, a);
+  }
+  static HWY_INLINE V put(V v, const Order& order) {
+    return hn::TableLookupLanes(v, hn::SetTableIndices(D(), order));
+  }
+  static HWY_INLINE V ordered(V v) { return kInTurn ? put(v, kOrder) : v; }
+  static HWY_INLINE V up(V v) { return kInTurn ? put(v, kUp) : moved_up(D(), v, v); }
+  static HWY_INLINE V down(V v) { return kInTurn ? put(v, kDown) : moved_down(D(), v, v); }
+  template <class Bytes>
+  static HWY_INLINE Bytes ordered_bytes(Bytes v) {
+    if constexpr (!kInTurn) return v;
+    alignas(16) static constexpr int8_t kBytes[16] = {0, 2, 4, 6, 1, 3, 5, 7};
+    return hn::TableLookupBytes(v, hn::Load(hn::DFromV<Bytes>(), kBytes));
   }
   static HWY_INLINE void store(V v, T* to) { hn::StoreU(v, D(), to); }
 

@@ -2,7 +2,11 @@
 // lanes:
 //   T, D            the type, and the lanes that it is computed in
 //   load(at)        neighbouring cells, as many as there are lanes
-//   even(at), odd(at)   the first, and the second, of as many pairs of neighbours
+//   even(at), odd(at)   the first, and the second, of as many pairs of neighbours; the first pair
+//                   in the first lane and the last in the last, those between them in any order
+//   ordered(v)      such lanes in their order; up(v), down(v): where their neighbours were,
+//   anything
+//                   in the lane that is left
 //   kRuns           true: pairs cost more than neighbours, which are joined first and then taken
 //                   apart; then there is one(at), a cell in all lanes
 //   store(v, to)    lanes that are cells
@@ -160,12 +164,10 @@ class Column {
 
   // Two cells of each window lie side by side, and the third between two such pairs.
   HWY_INLINE void load_pairs(const T* at, V* tap) const {
-    const D d;
     if constexpr (taps == 2) {
       if constexpr (right) {
         tap[0] = Cells::odd(at - 1);
-        tap[1] = Cells::even(at - 1);
-        tap[1] = moved_down(d, tap[1], tap[1]);
+        tap[1] = Cells::down(Cells::even(at - 1));
       } else {
         tap[0] = Cells::even(at);
         tap[1] = Cells::odd(at);
@@ -173,11 +175,11 @@ class Column {
     } else if constexpr (padded && !right) {
       tap[1] = Cells::even(at + 1);
       tap[2] = Cells::odd(at + 1);
-      tap[0] = left ? moved_up(d, tap[2], tap[2]) : Cells::even(at);
+      tap[0] = left ? Cells::up(tap[2]) : Cells::even(at);
     } else {
       tap[0] = Cells::even(at);
       tap[1] = Cells::odd(at);
-      tap[2] = right ? moved_down(d, tap[0], tap[0]) : Cells::odd(at + 1);
+      tap[2] = right ? Cells::down(tap[0]) : Cells::odd(at + 1);
     }
   }
 
@@ -232,7 +234,8 @@ class AlongFirst {
   HWY_INLINE void down(const Row* rows, bool, const Column&) {
     V best[taps];
     for (int j = 0; j < taps; ++j) best[j] = rows[j].best;
-    Cells::store(fold<Op, taps>(best), to_);
+    const V y = fold<Op, taps>(best);
+    Cells::store(spacing == 2 ? Cells::ordered(y) : y, to_);
     to_ += outputs_;
   }
 
@@ -288,18 +291,20 @@ using Values =
                        DownFirst<Cells, Op, taps, spacing>, AlongFirst<Cells, Op, taps, spacing>>;
 
 // The first winner, and its number. The neighbours that stand for absent cells never replace what
-// comes before them; where they come first, they have their own number.
+// comes before them; where they come first, they have their own number. Numbers count down from 0
+// until they are stored: a mask is the number of tap 1, and of two numbers that of the later tap is
+// the smaller.
 template <class Cells, class Op, int taps, int spacing>
 class Winners {
  public:
   using T = typename Cells::T;
   using D = typename Cells::D;
   using V = hn::Vec<D>;
-  using DU = hn::RebindToUnsigned<D>;
-  using N = hn::Vec<DU>;
+  using DI = hn::RebindToSigned<D>;
+  using N = hn::Vec<DI>;
   static constexpr bool kLate = false;
   struct Row {
-    HWY_INLINE Row() : best(hn::Zero(D())), number(hn::Zero(DU())) {}
+    HWY_INLINE Row() : best(hn::Zero(D())), number(hn::Zero(DI())) {}
     HWY_INLINE Row(V v, N n) : best(v), number(n) {}
     V best;
     N number;
@@ -308,53 +313,62 @@ class Winners {
       : to_(c.dst ? static_cast<T*>(c.dst) + o : nullptr),
         winners_(c.winners + o),
         outputs_(c.outputs),
-        one_(hn::Set(DU(), 1U)),
-        two_(hn::Set(DU(), 2U)),
-        row_(hn::Set(DU(), static_cast<uint32_t>(taps))) {
-    const DU du;
-    const auto lane0 = hn::Eq(hn::Iota(du, 0), hn::Zero(du));
-    first_ = left ? hn::IfThenElseZero(lane0, one_) : hn::Zero(du);
-  }
+        left_(left),
+        first_(hn::IfThenElseZero(hn::FirstN(DI(), 1), hn::Set(DI(), -1))) {}
   HWY_INLINE Row along(const V* tap) const {
-    Row row(tap[0], first_);
-    contend(tap[1], one_, &row);
-    if constexpr (taps == 3) contend(tap[2], two_, &row);
+    const auto take = Op::replaces(tap[1], tap[0]);
+    Row row(better(take, tap[1], tap[0]), hn::VecFromMask(DI(), hn::RebindMask(DI(), take)));
+    if (left_) row.number = hn::Min(row.number, first_);
+    if constexpr (taps == 3) contend(tap[2], hn::Set(DI(), -2), &row);
     return row;
   }
   template <class Column>
   HWY_INLINE void down(const Row* rows, bool first_absent, const Column&) {
+    const DI di;
     Row row = rows[0];
-    if (first_absent) row.number = hn::Add(row.number, row_);
-    contend(rows[1].best, hn::Add(rows[1].number, row_), &row);
+    if (first_absent) row.number = hn::Add(row.number, hn::Set(di, -taps));
+    contend(rows[1].best, hn::Add(rows[1].number, hn::Set(di, -taps)), &row);
     if constexpr (taps == 3) {
-      contend(rows[2].best, hn::Add(rows[2].number, hn::Add(row_, row_)), &row);
+      contend(rows[2].best, hn::Add(rows[2].number, hn::Set(di, -2 * taps)), &row);
     }
     if (to_) {
-      Cells::store(row.best, to_);
+      Cells::store(spacing == 2 ? Cells::ordered(row.best) : row.best, to_);
       to_ += outputs_;
     }
-    const hn::RebindToSigned<D> di;
-    const hn::Rebind<uint8_t, D> bytes;
-    hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(di, row.number)), bytes, winners_);
+    const hn::Rebind<int8_t, D> bytes;
+    const auto numbers = hn::Abs(hn::DemoteTo(bytes, row.number));
+    const hn::RebindToUnsigned<decltype(bytes)> unsigned_bytes;
+    hn::StoreU(hn::BitCast(unsigned_bytes, spacing == 2 ? Cells::ordered_bytes(numbers) : numbers),
+               unsigned_bytes, winners_);
     winners_ += outputs_;
   }
 
  private:
+  template <class M>
+  static HWY_INLINE V better(M take, V v, V best) {
+    return kNumbers<Op> ? Op::many(v, best) : hn::IfThenElse(take, v, best);
+  }
   HWY_INLINE void contend(V v, N number, Row* row) const {
     const auto take = Op::replaces(v, row->best);
-    row->number = hn::IfThenElse(hn::RebindMask(DU(), take), number, row->number);
-    row->best = kNumbers<Op> ? Op::many(v, row->best) : hn::IfThenElse(take, v, row->best);
+    const auto later = hn::RebindMask(DI(), take);
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+    row->number = hn::Min(row->number, hn::IfThenElseZero(later, number));
+#else
+    row->number = hn::IfThenElse(later, number, row->number);
+#endif
+    row->best = better(take, v, row->best);
   }
 
   T* to_;
   uint8_t* winners_;
   int64_t outputs_;
-  N first_, one_, two_, row_;
+  bool left_;
+  N first_;
 };
 
 template <template <class, class, int, int> class Pool, class Cells, class Op, int taps,
           int spacing, bool padded, bool left, bool right>
-HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* meanwhile) {
+HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* next, Meanwhile* finished) {
   using Read = Column<Cells, Op, taps, spacing, padded, left, right>;
   constexpr int kKept = Read::kKept;
   const size_t bytes = hn::Lanes(typename Cells::D()) * sizeof(typename Cells::T);
@@ -380,21 +394,29 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* fetch, Meanwhile* 
   }
   int64_t left_over = c.rows;
   for (; left_over > 0 && row < 0; --left_over) step(std::false_type());
+  // Copies, which nothing that is written can be part of.
+  Fetch fetch = *next;
+  Meanwhile meanwhile = *finished;
+  const int64_t most = (c.cell_rows - taps - row) / spacing + 1;
+  int64_t whole = row + taps > c.cell_rows ? 0 : left_over < most ? left_over : most;
+  left_over -= whole;
   if constexpr (spacing == 1) {
     // As many steps at a time as rows take to come round to the registers that they began in.
-    for (; left_over >= taps && row + 2 * taps - 1 <= c.cell_rows; left_over -= taps) {
-      fetch->advance(taps * bytes);
+    for (; whole >= taps; whole -= taps) {
+      fetch.advance(taps * bytes);
       step(std::true_type());
       step(std::true_type());
       if constexpr (taps == 3) step(std::true_type());
-      meanwhile->send(taps * bytes);
+      meanwhile.send(taps * bytes);
     }
   }
-  for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
-    fetch->advance(bytes * spacing * spacing);
+  for (; whole > 0; --whole) {
+    fetch.advance(bytes * spacing * spacing);
     step(std::true_type());
-    meanwhile->send(bytes);
+    meanwhile.send(bytes);
   }
+  *next = fetch;
+  *finished = meanwhile;
   for (; left_over > 0; --left_over) step(std::false_type());
   return !cells.seen_nan();
 }

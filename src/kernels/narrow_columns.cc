@@ -32,6 +32,9 @@ struct Narrow {
     return hn::BitCast(
         d, hn::LoadU(hn::Repartition<uint8_t, D>(), reinterpret_cast<const uint8_t*>(at)));
   }
+  static HWY_INLINE V ordered(V v) { return v; }
+  static HWY_INLINE V up(V v) { return moved_up(D(), v, v); }
+  static HWY_INLINE V down(V v) { return moved_down(D(), v, v); }
 };
 
 // Lanes of as many bits as two cells.
