@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kBandBytes = 32 * 1024, kStreamedBandBytes = 16 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024;
+constexpr int64_t kFewRows = 6;  // of which those that bands share are no more than a third
 
 bool is_fit(const Axis& axis) {
   return !axis.adaptive && (axis.window == 2 || axis.window == 3) && axis.dilation == 1 &&
@@ -42,12 +43,16 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
   if (along.cells < (along.cells % along.stride == 0 ? 8 * along.stride : 64)) return;
   if (along.outputs < plan.kernels->collect->least[plan.type == NDPOOL_F64]) return;
   const int64_t row = along.cells * size_, outputs_row = along.outputs * (size_ + 1);
-  streaming_ = static_cast<size_t>(elements_of(space, dx) * size_) >= streaming_bytes();
-  rows_ = std::max<int64_t>(
-      1, (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + outputs_row / down.stride));
-  if (streaming_) rows_ = Staged::whole_lines(rows_, row);
+  const auto rows = [&](int64_t bytes) {
+    return std::max(kFewRows, bytes / (row + outputs_row / down.stride));
+  };
+  rows_ = rows(kBandBytes);
+  if (static_cast<size_t>(elements_of(space, dx) * size_) >= streaming_bytes()) {
+    const int64_t staged = std::min(Staged::whole_lines(rows(kStreamedBandBytes), row), down.cells);
+    streaming_ = 2 * staged * row <= kMostBytes;
+    if (streaming_) rows_ = staged;
+  }
   rows_ = std::min(rows_, down.cells);
-  if (streaming_ && 2 * rows_ * row > kMostBytes) return;
   tasks_ = PlaneTasks(space.outer_total() * space.batch, down.cells, along.cells, rows_);
   possible_ = true;
 }

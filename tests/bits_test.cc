@@ -90,7 +90,9 @@ const std::vector<std::string>& squares() {
                                                  "16x41x3 w2x2 axes=0,1",
                                                  "9x50x3 w1x3 s2x3 axes=0,1",
                                                  "9x70x2 w2x3 s1x2 axes=0,1",
-                                                 "20x41x6 w3x2 s2 p1 axes=0,1"};
+                                                 "20x41x6 w3x2 s2 p1 axes=0,1",
+                                                 "1x20x1100 w3x3 s1 p1",
+                                                 "1x27x1201 w3x3 s2 p1"};
   return lines;
 }
 
