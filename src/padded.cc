@@ -8,7 +8,6 @@ namespace {
 
 constexpr int64_t kStepBytes = 8 * 1024;  // of a buffer that steps go through
 constexpr int64_t kRowBytes = 8 * 1024;
-constexpr int64_t kNearBytes = 16 * 1024;
 constexpr int64_t kRingBytes = 64 * 1024;
 constexpr int64_t kAcrossBytes = 80 * 1024;  // of rows that are reduced across together
 constexpr int64_t kResultBytes = 32 * 1024;
@@ -55,9 +54,6 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   cut.inner = std::min<int64_t>(space.inner, 64);
   cut.native = r.native && cut.inner == space.inner && r.source->pooled[last] == cut.inner * size;
   const int64_t position = cut.inner * size;
-  // One level more, if a ring that is read in many places would not fit the first-level cache.
-  const bool wide = std::min(outputs, line.sources()) * position * taps > kNearBytes;
-  if (wide && taps >> 2 * cut.levels > 3 && cut.levels < SlideRow::kMostLevels) ++cut.levels;
   for (int level = 1; level <= cut.levels && r.sum; ++level) {
     cut.ring_rows += ring_rows(taps, cut.levels, level);
   }

@@ -108,23 +108,25 @@ HWY_INLINE void sum_vectors(D d, const SlideRow& s, int64_t i, T* to) {
     }
   }
   if (!to) return;
-  for (int p = 0; p < s.parts; ++p) {
-    const SlideRow::Part& part = s.part[p];
-    const T *e = row(part.row[0]), *f = row(part.row[1]);
-    const T *g = row(part.row[2]), *h = row(part.row[3]);
+  // Each sum goes where it belongs at once: there are registers for one set of vectors.
+  const auto each = [&](const SlideRow::Part& part, auto put) HWY_ATTR {
+    const T *a = row(part.row[0]), *b = row(part.row[1]);
+    const T *c = row(part.row[2]), *e = row(part.row[3]);
     const auto load = [d, step](const T* from, int k)
                           HWY_ATTR { return hn::LoadU(d, from + k * step); };
-    hn::Vec<D> sum[vectors];
     if (part.rows == 1) {
-      for (int k = 0; k < vectors; ++k) sum[k] = load(e, k);
+      for (int k = 0; k < vectors; ++k) put(k, load(a, k));
     } else if (part.rows == 2) {
-      for (int k = 0; k < vectors; ++k) sum[k] = hn::Add(load(e, k), load(f, k));
+      for (int k = 0; k < vectors; ++k) put(k, hn::Add(load(a, k), load(b, k)));
     } else {
       for (int k = 0; k < vectors; ++k) {
-        sum[k] = hn::Add(hn::Add(load(e, k), load(f, k)), hn::Add(load(g, k), load(h, k)));
+        put(k, hn::Add(hn::Add(load(a, k), load(b, k)), hn::Add(load(c, k), load(e, k))));
       }
     }
-    for (int k = 0; k < vectors; ++k) v[k] = p == 0 ? sum[k] : hn::Add(sum[k], v[k]);
+  };
+  each(s.part[0], [&](int k, hn::Vec<D> sum) HWY_ATTR { v[k] = sum; });
+  for (int p = 1; p < s.parts; ++p) {
+    each(s.part[p], [&](int k, hn::Vec<D> sum) HWY_ATTR { v[k] = hn::Add(sum, v[k]); });
   }
   for (int k = 0; k < vectors; ++k) hn::StoreU(v[k], d, to + k * step);
 }

@@ -301,7 +301,7 @@ void combine_taps(const TapRows& t) {
   constexpr int64_t kAtOnce = 512 / int64_t{sizeof(T)};
   const int64_t ahead = t.taps <= 8 && t.fetch <= kAtOnce ? t.fetch : 0;
   const bool few = std::is_same_v<T, float> && t.in_order && t.taps > 1 && t.taps <= 8;
-  each_row<T>(t, [&t, function, ahead, few](const T* from, T* to, int64_t) HWY_ATTR {
+  each_row<T>(t, [=, &t](const T* from, T* to, int64_t) HWY_ATTR {
     fetch_ahead(from, ahead);
     function(from, t, to);
     if constexpr (kSums<Op> && hwy::IsFloat<T>()) {
