@@ -86,12 +86,12 @@ void SmoothPlanes::choose(const ArrayArg& x, const ArrayArg* g, const ArrayArg& 
   const int64_t term_rows = gradient_ ? 1 : along.stride;
   rows_ =
       std::max(kFewRows, kBandBytes / (row + term_rows * shape_.term_row * int64_t{sizeof(float)}));
-  if (streaming_) rows_ = Staged::whole_lines(rows_, row);
-  rows_ = std::min(rows_, rows);
+  rows_ = std::min(Staged::whole_lines(rows_, row), rows);
   tasks_ = PlaneTasks(planes, rows, row_lanes(), rows_);
   possible_ = true;
 }
 
+int64_t SmoothPlanes::staged_bytes() const { return rows_ * row_lanes() * int64_t{sizeof(float)}; }
 int64_t SmoothPlanes::quotient_rows() const {
   return gradient_ ? (rows_ + shape_.taps - 2) / shape_.spacing + 2 : 0;
 }
@@ -107,8 +107,9 @@ SmoothPlanes::Worker::Worker(const SmoothPlanes& planes, Arena* arena, bool coun
            arena->take<float>(planes.shape_.quotient_row)},
       present(arena->take<double>(planes.shape_.outputs)),
       counted(arena->take<double>(planes.shape_.outputs)),
-      staged(arena,
-             planes.streaming_ ? planes.rows_ * planes.row_lanes() * int64_t{sizeof(float)} : 0) {
+      staged(arena, planes.streaming_ ? planes.staged_bytes() : 0) {
+  // Scratch must not depend on what is streamed, which may change when it has been asked for.
+  if (!planes.streaming_) arena->take<char>(2 * planes.staged_bytes() + 2 * int64_t{Arena::kAlign});
   if (counts) return;
   const auto clear = [](float* lanes, int64_t n) {
     std::memset(lanes, 0, static_cast<size_t>(n) * sizeof(float));

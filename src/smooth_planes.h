@@ -52,6 +52,7 @@ class SmoothPlanes {
   char* plane_of(const TermArray& array, int64_t plane) const;
   int64_t term_rows() const;      // that are held at most,
   int64_t quotient_rows() const;  // and of quotients
+  int64_t staged_bytes() const;   // of a band
   // The rows that are held, without those before `needed`.
   static void keep(Range needed, int64_t row, float* lanes, Range* held);
   void find_terms(int64_t plane, Range needed, Worker* w) const;

@@ -411,6 +411,7 @@ size_t terms_bytes(const Plan& plan) {
     bytes = std::max(bytes, arena.used());
   };
   count(TermsJob(plan, x, x, y, y, kBoxCells));
+  count(TermsJob(plan, x, {}, y, {}, kBoxCells));
   count(TermsVjpJob(plan, x, y, x, kBoxCells));
   return bytes;
 }

@@ -155,6 +155,31 @@ TEST(Allocation, CallsWithTheCallersScratchAndRunnerAllocateNothing) {
   }
 }
 
+TEST(Allocation, TheCallersScratchChangesNoBits) {
+  for (const char* line : {"smooth f32 16x16 w3x3 s1 p1", "smooth f32 2x9x35 w3x3 s2 p1 beta=0.7",
+                           "smooth f32 3x40x51 w2x2 s1", "smooth f32 2x30x40 w5x5 s2 p2",
+                           "lp f32 16x16 w3x3 s1 p1 p=3", "smooth f32 5x700 w3 s2"}) {
+    const Plan plan = Plan::parse(line).value();
+    std::vector<float> x(static_cast<std::size_t>(plan.input_count()));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 31) * 0.3F - 5;
+    const std::vector<float> g(static_cast<std::size_t>(plan.output_count()), 1.5F);
+    std::vector<float> y(g.size());
+    std::vector<float> same_y(g.size());
+    std::vector<float> dx(x.size());
+    std::vector<float> same_dx(x.size());
+    plan.forward(x, y, {.threads = 1});
+    plan.vjp(x, g, dx, {.threads = 1});
+    for (const int threads : {1, 3}) {
+      std::vector<std::byte> scratch(plan.scratch_bytes(threads));
+      const Exec exec = {.threads = threads, .scratch = scratch};
+      plan.forward(x, same_y, exec);
+      plan.vjp(x, g, same_dx, exec);
+      EXPECT_EQ(y, same_y) << line;
+      EXPECT_EQ(dx, same_dx) << line;
+    }
+  }
+}
+
 // Runs a line's problem as users do; says how much memory each call took at once.
 void expect_little_memory(const std::string& line, int threads) {
   constexpr long kMost = 1 << 20;
