@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "machine.h"
-
 namespace ndpool {
 namespace {
 
@@ -82,16 +80,14 @@ void SmoothPlanes::choose(const ArrayArg& x, const ArrayArg* g, const ArrayArg& 
   shape_.quotient_row = behind + places + 2 * behind;
   const int64_t row = row_lanes() * int64_t{sizeof(float)};
   const int64_t rows = gradient_ ? down.cells : down.outputs;
-  streaming_ = static_cast<size_t>(planes * rows * row) >= streaming_bytes();
   const int64_t term_rows = gradient_ ? 1 : along.stride;
   rows_ =
       std::max(kFewRows, kBandBytes / (row + term_rows * shape_.term_row * int64_t{sizeof(float)}));
-  rows_ = std::min(Staged::whole_lines(rows_, row), rows);
+  rows_ = std::min(rows_, rows);
   tasks_ = PlaneTasks(planes, rows, row_lanes(), rows_);
   possible_ = true;
 }
 
-int64_t SmoothPlanes::staged_bytes() const { return rows_ * row_lanes() * int64_t{sizeof(float)}; }
 int64_t SmoothPlanes::quotient_rows() const {
   return gradient_ ? (rows_ + shape_.taps - 2) / shape_.spacing + 2 : 0;
 }
@@ -106,10 +102,7 @@ SmoothPlanes::Worker::Worker(const SmoothPlanes& planes, Arena* arena, bool coun
       pads{arena->take<float>(planes.shape_.quotient_row),
            arena->take<float>(planes.shape_.quotient_row)},
       present(arena->take<double>(planes.shape_.outputs)),
-      counted(arena->take<double>(planes.shape_.outputs)),
-      staged(arena, planes.streaming_ ? planes.staged_bytes() : 0) {
-  // Scratch must not depend on what is streamed, which may change when it has been asked for.
-  if (!planes.streaming_) arena->take<char>(2 * planes.staged_bytes() + 2 * int64_t{Arena::kAlign});
+      counted(arena->take<double>(planes.shape_.outputs)) {
   if (counts) return;
   const auto clear = [](float* lanes, int64_t n) {
     std::memset(lanes, 0, static_cast<size_t>(n) * sizeof(float));
@@ -174,7 +167,7 @@ void SmoothPlanes::find_terms(int64_t plane, Range needed, Worker* w) const {
   clear(held.end, first);
   clear(last, end);
   const float* x = reinterpret_cast<const float*>(plane_of(x_, plane)) + first * shape_.cells;
-  plan_.kernels->smooth_rows->terms(shape_, last - first, x, lanes_of(first), w->staged.finished());
+  plan_.kernels->smooth_rows->terms(shape_, last - first, x, lanes_of(first));
   held.end = end;
 }
 
@@ -242,8 +235,7 @@ bool SmoothPlanes::run(int64_t plane, Range rows, Worker* w) const {
   if (w->plane != plane || w->next != rows.begin) w->held_terms = w->held_quotients = {};
   w->plane = plane;
   w->next = rows.end;
-  char* to = plane_of(target_, plane) + rows.begin * row_lanes() * int64_t{sizeof(float)};
-  auto* lanes = reinterpret_cast<float*>(w->staged.room(to));
+  float* lanes = reinterpret_cast<float*>(plane_of(target_, plane)) + rows.begin * row_lanes();
   const auto cells_of = [&](Range outputs) {
     return Range{outputs.begin * down.stride - down.pad_lo,
                  (outputs.end - 1) * down.stride - down.pad_lo + down.window};
@@ -276,13 +268,6 @@ bool SmoothPlanes::run(int64_t plane, Range rows, Worker* w) const {
           shape_, outputs.size(), terms, pads,
           lanes + (outputs.begin - rows.begin) * shape_.outputs);
     });
-  }
-  const int64_t bytes = rows.size() * row_lanes() * int64_t{sizeof(float)};
-  if (good) {
-    w->staged.finish(to, bytes);
-  } else {
-    // Some of these will be written again: nothing may follow them.
-    w->staged.write(to, bytes);
   }
   return good;
 }

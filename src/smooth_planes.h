@@ -10,7 +10,6 @@
 #include "kernels/smooth_rows.h"
 #include "plan.h"
 #include "plane_tasks.h"
-#include "staged.h"
 #include "term_boxes.h"
 
 namespace ndpool {
@@ -27,10 +26,9 @@ class SmoothPlanes {
   // What one thread keeps.
   struct Worker {
     Worker(const SmoothPlanes& planes, Arena* arena, bool counts);
-    float *terms, *quotients;   // of the rows held, from the first place and the first output on
-    float* pads[2];             // of windows that are whole downwards, and of others
-    double *present, *counted;  // cells and counted taps of windows along a row
-    Staged staged;
+    float *terms, *quotients;      // of the rows held, from the first place and the first output on
+    float* pads[2];                // of windows that are whole downwards, and of others
+    double *present, *counted;     // cells and counted taps of windows along a row
     int64_t plane = -1, next = 0;  // what was computed last: the rows of a plane before `next`
     Range held_terms, held_quotients;
     int64_t pads_cells = -1, pads_counted = -1;  // those of pads[1]
@@ -39,7 +37,6 @@ class SmoothPlanes {
   // Some rows of the target, except for those lanes that f32 does not do for: false if there are
   // any. They are NaN, or not finite in dx.
   bool run(int64_t plane, Range rows, Worker* w) const;
-  void finish(const Worker& w) const { w.staged.flush(*plan_.kernels->move); }
 
   // Lanes `along` of rows of the target, as a box.
   TermBox box_of(int64_t plane, Range rows, Range along) const;
@@ -52,7 +49,6 @@ class SmoothPlanes {
   char* plane_of(const TermArray& array, int64_t plane) const;
   int64_t term_rows() const;      // that are held at most,
   int64_t quotient_rows() const;  // and of quotients
-  int64_t staged_bytes() const;   // of a band
   // The rows that are held, without those before `needed`.
   static void keep(Range needed, int64_t row, float* lanes, Range* held);
   void find_terms(int64_t plane, Range needed, Worker* w) const;
@@ -70,7 +66,7 @@ class SmoothPlanes {
   SmoothRows shape_;
   int64_t rows_ = 0;  // of the target in a band
   PlaneTasks tasks_;
-  bool streaming_ = false, possible_ = false;
+  bool possible_ = false;
 };
 
 }  // namespace ndpool

@@ -4,7 +4,6 @@
 #define NDPOOL_SRC_STAGED_H_
 
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 
 #include "arena.h"
@@ -27,16 +26,10 @@ class Staged {
     finished_ = {rooms_[turn_], to, static_cast<size_t>(bytes)};
     turn_ = 1 - turn_;
   }
-  // Their band is computed, and copied at once; what had been finished before it is sent.
-  void write(char* to, int64_t bytes) {
-    if (!active_) return;
-    std::memcpy(to, rooms_[turn_], static_cast<size_t>(bytes));
-    finished_ = {};
-  }
   // Sends the last band.
   void flush(const MoveKernels& move) const {
-    if (!active_) return;
-    if (finished_.bytes != 0) move.stream(finished_.from, finished_.to, finished_.bytes);
+    if (finished_.bytes == 0) return;
+    move.stream(finished_.from, finished_.to, finished_.bytes);
     move.flush();
   }
 

@@ -50,7 +50,6 @@ void run_planes(const SmoothPlanes& planes, Arena* arena, TaskQueue* queue, GapC
       });
     }
   });
-  planes.finish(w);
 }
 
 // Forward, and with dx and dy the tangent as well; y may be left out then.

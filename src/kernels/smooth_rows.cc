@@ -9,7 +9,6 @@
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
 #include "kernels/smooth_floats.h"
-#include "kernels/streamer.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -39,12 +38,10 @@ HWY_INLINE V fold(const V* v) {
 }
 
 template <int spacing, bool exact>
-void terms_of(const SmoothRows& s, int64_t rows, const float* x, float* terms,
-              const Finished& finished) {
+void terms_of(const SmoothRows& s, int64_t rows, const float* x, float* terms) {
   const F f;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(f));
   const SmoothExp32<exact> exponential(s.beta);
-  Meanwhile meanwhile(finished);
   for (int64_t r = 0; r < rows; ++r, x += s.cells, terms += s.term_row) {
     // Where even cells go, and odd ones.
     float* even = terms + s.pad % spacing * s.apart + s.pad / spacing;
@@ -63,7 +60,6 @@ void terms_of(const SmoothRows& s, int64_t rows, const float* x, float* terms,
       if (n == spacing * lanes) {
         fetch_ahead(x + i, n);
         put(i, x + i);
-        meanwhile.send(static_cast<size_t>(n) * sizeof(float));
         return;
       }
       float copy[spacing * hn::MaxLanes(F())] = {};
@@ -74,14 +70,12 @@ void terms_of(const SmoothRows& s, int64_t rows, const float* x, float* terms,
       if constexpr (spacing == 2) hn::StoreU(hn::Zero(f), f, odd + s.cells / 2);
     });
   }
-  meanwhile.finish();
 }
-void terms(const SmoothRows& s, int64_t rows, const float* x, float* terms,
-           const Finished& finished) {
+void terms(const SmoothRows& s, int64_t rows, const float* x, float* terms) {
   const bool exact = is_power_of_two(s.beta);
   const auto of = s.spacing == 2 ? (exact ? terms_of<2, true> : terms_of<2, false>)
                                  : (exact ? terms_of<1, true> : terms_of<1, false>);
-  of(s, rows, x, terms, finished);
+  of(s, rows, x, terms);
 }
 
 // The sums of a vector of windows: down first, then along.

@@ -25,9 +25,8 @@ struct SmoothRows {
 };
 
 struct SmoothRowKernels {
-  // The terms of rows of cells; meanwhile, what is finished is sent.
-  void (*terms)(const SmoothRows& shape, int64_t rows, const float* x, float* terms,
-                const Finished& finished);
+  // The terms of rows of cells.
+  void (*terms)(const SmoothRows& shape, int64_t rows, const float* x, float* terms);
   // Of rows of outputs, from the terms of the first row of cells of the first window on: y, NaN
   // where f32 does not do (false if there is such a one); or the quotients of g and the sums.
   // `pads`: what absent taps add, if that is anything.
