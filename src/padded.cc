@@ -143,9 +143,9 @@ void Padded::run(const BandTask& task, const char* base, const BandTarget& targe
   columns.row_lanes = pitch_of(columns.places.size() * task.inner, size_);
   plan_steps(line.taps(), line.step() * task.inner);
   const bool pad = columns.cells.size() < columns.places.size();
-  if (pad && r_.sum && !columns.same_as(zeroed_)) {
-    zeroed_ = columns;
-    std::memset(reduced_, 0, static_cast<size_t>(cut_.block * columns.row_lanes * size_));
+  if (r_.sum && !columns.same_as(zeroed_)) {
+    zeroed_ = columns;  // pads stay zeros until other columns are written over them
+    if (pad) std::memset(reduced_, 0, static_cast<size_t>(cut_.block * columns.row_lanes * size_));
   }
   pad_count_ = 0;
   if (pad && !r_.sum) find_pads(columns);

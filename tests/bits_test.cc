@@ -28,6 +28,8 @@ const std::vector<std::string>& geometries() {
                                                  "90x100x4 w40x1 s3x1 axes=0,1",
                                                  "7000 w3001 s97",
                                                  "5500x2 w3100 s211 axes=0 p1000",
+                                                 "2x5000 w9 s1 p4:0 axes=1",
+                                                 "3x150x8 w19 s1 p8:0 axes=1",
                                                  "2x6000 w37 s3 d13 p200",
                                                  "3x20000 global axes=1",
                                                  "12000x4 global axes=0",

@@ -271,7 +271,8 @@ TEST(Tiles, CutsOfLongWindowsGiveTheSameBitsAsOneCall) {
         "avg f16 40x50 w17x19 s1 p8 seed=3", "max f32 2x900 w300 s1 p100 ties=last seed=4",
         "min bf16 40x50 w17x19 s1 p8 ties=all seed=5", "avg f32 1200x2 global axes=0 seed=6",
         "avg f32 60x70 a3x4 seed=7", "smooth f32 2x500 w130 s2 seed=8",
-        "lp f32 50x3x20 global axes=0,2 p=3 seed=9", "avg f32 800 w60 d7 s2 p30 ceil seed=10"}) {
+        "lp f32 50x3x20 global axes=0,2 p=3 seed=9", "avg f32 800 w60 d7 s2 p30 ceil seed=10",
+        "avg f32 2x9000 w9 s1 p4 axes=1 seed=11"}) {
     for (uint64_t round = 0; round < 5; ++round) {
       ParsedProblem parsed = parse_problem(line);
       ASSERT_TRUE(parsed) << parsed.error.message;
