@@ -184,7 +184,8 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
   TapList list;
   list.start();
   for (int i = 0; i < lead_; ++i) {
-    list.repeat(spans[i].count, spans[i].lead, spans[i].step * steps[i], 0);
+    const int64_t distance = spans[i].count > 1 ? spans[i].step * steps[i] : 0;
+    list.repeat(spans[i].count, spans[i].lead, distance, 0);
   }
   TapRows t;
   list.give(&t);

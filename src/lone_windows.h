@@ -28,8 +28,7 @@ class LoneWindows {
       for (int i = 0; i < plan.pooled; ++i) {
         const Axis& axis = plan.axes[i];
         own_[tap][i] = tap / static_cast<int64_t>(plan.tap_weight[i]) % axis.window;
-        place_[tap] +=
-            own_[tap][i] * (axis.adaptive ? 1 : axis.dilation) * x.stride(plan.axis_number[i]);
+        place_[tap] += own_[tap][i] * step_of(axis) * x.stride(plan.axis_number[i]);
       }
     }
   }
@@ -55,7 +54,7 @@ class LoneWindows {
       present *= static_cast<double>(w.cells);
       counted *= static_cast<double>(w.counted);
       cell[axis] = w.first;
-      before += w.lead * w.step * x_.stride(axis);
+      before += w.lead * step_of(plan_.axes[i]) * x_.stride(axis);
       taps[i] = {w.lead, w.lead + w.cells};
       whole = whole && w.cells == plan_.axes[i].window;
     }
@@ -106,6 +105,12 @@ class LoneWindows {
  private:
   static constexpr int64_t kMostTaps = 32, kMost = 16;
   static constexpr int kMostAxes = 4;
+
+  // Cells between the taps of a window that has more than one of them.
+  static int64_t step_of(const Axis& axis) {
+    if (axis.adaptive) return 1;
+    return axis.dilation < axis.cells ? axis.dilation : 0;
+  }
 
   // The sum of `taps` blocks of lanes, in the order of Tree.
   static void add_taps(double* block, int64_t taps, int64_t lanes) {

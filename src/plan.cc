@@ -330,7 +330,10 @@ int32_t plan_sums(const ndpool_desc& desc, Plan* plan, ndpool_error* error) {
   };
   plan->sums_scratch = window_scratch_bytes(*plan, kFewTapLanes) + Arena::kAlign;
   if (int32_t code = make(NDPOOL_F64, &plan->sums)) return code;
-  if (smooth && plan->kernels->real->smooth_cells32) {
+  // A smaller beta has too few bits in f32.
+  constexpr double kLeastBeta32 = 0x1p-100;
+  const bool in_f32 = smooth && std::fabs(plan->beta) >= kLeastBeta32;
+  if (in_f32 && plan->kernels->real->smooth_cells32) {
     if (int32_t code = make(NDPOOL_F32, &plan->sums32)) return code;
   }
   plan->all_full = true;

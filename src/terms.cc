@@ -131,10 +131,11 @@ class TermsJob : public Job {
   void run_gap(TermWorker* worker, const Tangents& tangents, LoneWindows* lone,
                const TermBox& gap) const {
     if (!lone->possible()) return run_again(worker, tangents, gap, false);
-    const int last = plan_.rank - 1;
+    int row = plan_.rank - 1;  // the axis that the row lies on
+    while (row > 0 && gap.size[row] == 1) --row;
     int64_t at[kMaxAxes];
     std::copy(gap.start, gap.start + plan_.rank, at);
-    for (; at[last] < gap.start[last] + gap.size[last]; ++at[last]) {
+    for (; at[row] < gap.start[row] + gap.size[row]; ++at[row]) {
       lone->add(at);
       if (lone->full()) finish(worker, tangents, lone);
     }

@@ -117,7 +117,8 @@ TEST(Differential, SmoothMaxOfSmallSquaresAgreesWithinThePromisedError) {
         "smooth f32 2x8x33 w2x2 beta=-2", "smooth f32 7x34 w2x2 s1 p1:0x0:1 nopad",
         "smooth f32 2x6x21 w3x3 s1 p1 beta=3.3", "smooth f32 8x37 w3x3 s2 p0:1 ceil nopad",
         "smooth f32 3x2x16 w2x2 s1 p1 beta=0.1", "smooth f32 30x16 w3x3 s1 p2",
-        "smooth f32 7x48x2 w3x3 s2 p2:1 axes=0,1", "smooth f32 6x2x40 w3x3 s1 p1 axes=0,2"}) {
+        "smooth f32 7x48x2 w3x3 s2 p2:1 axes=0,1", "smooth f32 6x2x40 w3x3 s1 p1 axes=0,2",
+        "smooth f32 9x42x1 w2x2 s1 axes=0,1 beta=7", "smooth f32 2x21x30x1 w3x3 s1 p1 axes=1,2"}) {
     for (uint64_t seed = 1; seed <= 12; ++seed) {
       ParsedProblem parsed = parse_problem(line);
       ASSERT_TRUE(parsed) << parsed.error.message;

@@ -178,6 +178,9 @@ TEST(Limits, WindowsStridesAndDilationsOfAnySizeNeedNoMemoryOfTheirSize) {
                          [](size_t i) { return i / 4 * 4 + 3; });
   expect_winners<double>("max f64 1000 w2 s1 d2305843009213693952 p0:2305843009213693952",
                          [](size_t i) { return i; });
+  const std::string far = "1152921504606846976x1x1";
+  expect_winners<float>("max f32 5x40x40 w2x3x3 s" + far + " d" + far + " p1152921504606846976x0x0",
+                        [](size_t i) { return (i / 38 % 38 + 2) * 40 + i % 38 + 2; });
 }
 
 TEST(Limits, RowsThatEndInUnusedBytesAreReadWhereTheyLie) {

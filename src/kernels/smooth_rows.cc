@@ -114,7 +114,8 @@ bool logarithms_of(const SmoothRows& s, int64_t rows, const float* terms, const 
                           [&](int64_t r, int64_t o, int64_t n, V sum) HWY_ATTR {
                             hn::Mask<F> good;
                             write32(logarithm(sum, &good), y + r * s.outputs + o, n);
-                            all = hn::And(all, good);
+                            const auto behind = hn::Not(hn::FirstN(f, static_cast<size_t>(n)));
+                            all = hn::And(all, hn::Or(good, behind));
                           });
   return hn::AllTrue(f, all);
 }
