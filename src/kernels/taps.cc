@@ -191,6 +191,38 @@ RowFn<T> floats_of_few(int taps, bool long_row, bool divided) {
   return (long_row ? kLong : kShort)[taps - 2];
 }
 
+// Sums of windows on two axes, as the tree joins them: `each` taps of a group, then the groups.
+// Divided as they are stored, if they are to be.
+template <int groups, int each, class T>
+void row_of_groups(const T* from, const TapRows& t, T* to) {
+  const T* tap[groups * each];
+  for (int k = 0; k < groups * each; ++k) tap[k] = from + t.offsets[k];
+  const Divide<T> divide(t.divisor == 0 ? 1 : t.divisor);
+  fit_width(hn::ScalableTag<T>(), t.lanes, [&](auto d) HWY_ATTR {
+    const auto factor = hn::Set(d, divide.factor), divisor = hn::Set(d, divide.divisor);
+    each_vector(d, t.lanes, [&](int64_t i) HWY_ATTR {
+      auto sum = hn::Add(tree<Sum, 0, each>(d, tap, i), tree<Sum, each, each>(d, tap, i));
+      if constexpr (groups == 3) sum = hn::Add(sum, tree<Sum, 2 * each, each>(d, tap, i));
+      hn::StoreU(divide.exact ? hn::Mul(sum, factor) : hn::Div(sum, divisor), d, to + i);
+    });
+  });
+}
+inline bool has_groups(const TapRows& t, int groups, int each) {
+  if (t.taps != groups * each) return false;
+  for (int k = 0; k < t.taps; ++k) {
+    const bool last = k % each == each - 1 && k >= each;
+    if (t.merges[k] != (k % each > 0 ? 1 : 0) + (last ? 1 : 0)) return false;
+  }
+  return true;
+}
+template <class T>
+RowFn<T> groups_function(const TapRows& t) {
+  if (has_groups(t, 3, 3)) return row_of_groups<3, 3, T>;
+  if (has_groups(t, 2, 3)) return row_of_groups<2, 3, T>;
+  if (has_groups(t, 3, 2)) return row_of_groups<3, 2, T>;
+  return nullptr;
+}
+
 template <class Op, class T>
 void row_in_order(const T* from, const TapRows& t, T* to) {
   in_order<Op>(hn::ScalableTag<T>(), from, t, to);
@@ -297,15 +329,22 @@ RowFn<T> row_function(const TapRows& t) {
 
 template <class Op, class T>
 void combine_taps(const TapRows& t) {
-  const RowFn<T> function = row_function<Op, T>(t);
+  RowFn<T> function = row_function<Op, T>(t);
   constexpr int64_t kAtOnce = 512 / int64_t{sizeof(T)};
   const int64_t ahead = t.taps <= 8 && t.fetch <= kAtOnce ? t.fetch : 0;
-  const bool few = std::is_same_v<T, float> && t.in_order && t.taps > 1 && t.taps <= 8;
+  [[maybe_unused]] bool divides =
+      std::is_same_v<T, float> && t.in_order && t.taps > 1 && t.taps <= 8;
+  if constexpr (kSums<Op> && hwy::IsFloat<T>()) {
+    if (const RowFn<T> groups = t.in_order ? nullptr : groups_function<T>(t)) {
+      function = groups;
+      divides = true;
+    }
+  }
   each_row<T>(t, [=, &t](const T* from, T* to, int64_t) HWY_ATTR {
     fetch_ahead(from, ahead);
     function(from, t, to);
     if constexpr (kSums<Op> && hwy::IsFloat<T>()) {
-      if (t.divisor != 0 && !few) divide_row(t.lanes, t.divisor, to);
+      if (t.divisor != 0 && !divides) divide_row(t.lanes, t.divisor, to);
     }
   });
 }
