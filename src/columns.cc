@@ -1,7 +1,6 @@
 #include "columns.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "contiguous.h"
 #include "machine.h"
@@ -13,6 +12,7 @@ namespace {
 constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
 constexpr int64_t kExact = int64_t{1} << 24;
+constexpr int64_t kTogetherBytes = 12 * 1024;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 constexpr int64_t kShortRowBytes = 256;
 constexpr int64_t kMostPlanes = 64;  // of a window
@@ -116,11 +116,27 @@ void ColumnsJob::choose() {
   rows_ = std::min(rows_, down_.outputs);
   // Long rows of blocks are joined with all their planes at once.
   if (lead_ > 0 && apart && along_.cells * size_ > kShortRowBytes) return;
-  if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
   for (int i = 0; i < lead_; ++i) lead_outputs_ *= plan_.axes[i].outputs;
-  tasks_ = PlaneTasks(space_.outer_total() * space_.batch * lead_outputs_, down_.outputs,
-                      along_.outputs, rows_);
+  planes_ = space_.outer_total() * space_.batch * lead_outputs_;
+  together_ = planes_together();
+  if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
+  if (together_ > 1) {
+    tasks_ = PlaneTasks((planes_ + together_ - 1) / together_, 1,
+                        together_ * down_.outputs * along_.outputs, 1);
+  } else {
+    tasks_ = PlaneTasks(planes_, down_.outputs, along_.outputs, rows_);
+  }
   possible_ = true;
+}
+
+int64_t ColumnsJob::planes_together() const {
+  if (lead_ > 0 || rows_ < down_.outputs || space_.outer_total() > 1) return 1;
+  const int64_t cells = down_.cells * along_.cells, outputs = down_.outputs * along_.outputs;
+  if (x_.batch != cells * size_ || (y_ && y_->batch != outputs * size_) ||
+      (argmax_ && argmax_->batch != outputs)) {
+    return 1;
+  }
+  return std::clamp<int64_t>(kTogetherBytes / ((cells + outputs) * size_), 1, planes_);
 }
 
 // Planes are joined in the type that they have.
@@ -136,9 +152,12 @@ bool ColumnsJob::is_lead_fit() const {
 }
 
 int64_t ColumnsJob::made_lanes() const {
-  return gradient_ || lead_ > 0 ? ((rows_ - 1) * down_.stride + down_.window) * along_.cells : 0;
+  if (!gradient_ && lead_ == 0) return 0;
+  return together_ * ((rows_ - 1) * down_.stride + down_.window) * along_.cells;
 }
-int64_t ColumnsJob::staged_bytes() const { return streaming_ ? rows_ * along_.outputs * size_ : 0; }
+int64_t ColumnsJob::staged_bytes() const {
+  return streaming_ ? together_ * rows_ * along_.outputs * size_ : 0;
+}
 
 Lane ColumnsJob::lane() const {
   if (is_float(plan_.type)) return Lane::f32;
@@ -151,6 +170,7 @@ std::string ColumnsJob::describe() const {
       "(squares of few taps" +
       std::string(lead_ > 0 ? ", planes joined before" : "") + "); " + std::to_string(rows_) +
       " x " + std::to_string(along_.outputs) + " outputs at a time (rows x lanes)";
+  if (together_ > 1) text += ", of " + std::to_string(together_) + " planes";
   if (streaming_) text += "; results go past the caches";
   return text;
 }
@@ -159,13 +179,12 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
   void* made = arena->take(made_lanes(), static_cast<size_t>(size_));
   Staged staged(arena, staged_bytes());
   if (!queue) return;
-  tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, made, &staged); });
+  tasks_.each_band(queue, [&](int64_t plane, Range rows) {
+    const int64_t first = plane * together_;
+    if (together_ > 1) rows = {0, down_.outputs};
+    band({first, std::min(first + together_, planes_)}, rows, made, &staged);
+  });
   staged.flush(*plan_.kernels->move);
-}
-
-void ColumnsJob::divide(const char* g, int64_t lanes, void* to) const {
-  std::memcpy(to, g, static_cast<size_t>(lanes * size_));
-  plan_.kernels->combine->scale[static_cast<int>(Lane::f32)](lanes, to, divisor_);
 }
 
 void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
@@ -202,9 +221,8 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
   (plan_.op == NDPOOL_AVG ? taps.sum : taps.extreme[extreme])[lane](t);
 }
 
-void ColumnsJob::band(int64_t plane, Range rows, void* made, Staged* staged) const {
-  const int64_t window = plane % lead_outputs_;
-  plane /= lead_outputs_;
+void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) const {
+  const int64_t window = planes.begin % lead_outputs_, plane = planes.begin / lead_outputs_;
   const char* x = plane_address(space_, x_, plane);
   const int64_t first_row = window * down_.outputs + rows.begin;
   char* y = y_ ? plane_address(space_, *y_, plane) + first_row * along_.outputs * size_ : nullptr;
@@ -219,10 +237,11 @@ void ColumnsJob::band(int64_t plane, Range rows, void* made, Staged* staged) con
   c.pad = along_.pad;
   c.outputs = along_.outputs;
   c.rows = rows.size();
+  c.planes = planes.size();
   c.dst = staged->room(y);
   c.streamed = streaming_;
   const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
-  c.next = x + end * row_bytes;
+  c.next = x + ((planes.size() - 1) * down_.cells + end) * row_bytes;
   c.finished = staged->finished();
   if (argmax_) {
     c.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, plane)) +
@@ -231,9 +250,9 @@ void ColumnsJob::band(int64_t plane, Range rows, void* made, Staged* staged) con
   c.divisor = divisor_;
   if (gradient_ || lead_ > 0) {
     const Range needed{std::max<int64_t>(c.first, 0), std::min(end, down_.cells)};
-    const int64_t lanes = std::max<int64_t>(0, needed.size()) * along_.cells;
+    const int64_t lanes = planes.size() * std::max<int64_t>(0, needed.size()) * along_.cells;
     if (gradient_) {
-      divide(x + needed.begin * row_bytes, lanes, made);
+      kernels_.quotients(lanes, x + needed.begin * row_bytes, divisor_, made);
       c.src = made;
       c.divisor = 1;
     } else {
@@ -253,7 +272,7 @@ void ColumnsJob::band(int64_t plane, Range rows, void* made, Staged* staged) con
       kinds.anything(c);
     }
   }
-  staged->finish(y, rows.size() * along_.outputs * size_);
+  staged->finish(y, planes.size() * rows.size() * along_.outputs * size_);
 }
 
 }  // namespace ndpool

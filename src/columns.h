@@ -39,16 +39,17 @@ class ColumnsJob : public Job {
     int64_t cells, outputs, window, stride, pad;
     bool is_fit() const;
   };
-  // Some rows of outputs of a plane of y; room for rows of cells that are made first: of g,
-  // divided, or of planes, joined.
-  void band(int64_t plane, Range rows, void* made, Staged* staged) const;
+  // Some rows of outputs of a plane of y, or all of some planes; room for rows of cells that are
+  // made first: of g, divided, or of planes, joined.
+  void band(Range planes, Range rows, void* made, Staged* staged) const;
   void choose();
   bool is_lead_fit() const;
-  void divide(const char* g, int64_t lanes, void* to) const;
   // Gives c rows from `first` on of the planes that a window holds on the axes before the last two:
   // joined in `to`, or where they lie if it holds one.
   void join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
             ColumnRows* c) const;
+  // How many whole planes are worth taking together.
+  int64_t planes_together() const;
   int64_t made_lanes() const;
   int64_t staged_bytes() const;
 
@@ -63,7 +64,8 @@ class ColumnsJob : public Job {
   int lead_ = 0;              // axes before the last two
   int64_t lead_outputs_ = 1;  // windows on them
   int64_t divisor_ = 1;
-  int64_t rows_ = 0;  // of outputs in a band
+  int64_t planes_ = 0;               // in all
+  int64_t rows_ = 0, together_ = 1;  // of outputs in a band; whole planes in one
   PlaneTasks tasks_;
   bool streaming_ = false, possible_ = false;
 };

@@ -78,6 +78,16 @@ struct FloatsInTurn : Floats {
   }
 };
 
+void quotients(int64_t n, const void* from, int64_t divisor, void* to) {
+  const Floats::Quotient quotient(divisor);
+  const auto* sums = static_cast<const float*>(from);
+  auto* values = static_cast<float*>(to);
+  const int64_t step = static_cast<int64_t>(hn::Lanes(Floats::D()));
+  int64_t i = 0;
+  for (; i + step <= n; i += step) quotient.store(Floats::load(sums + i), values + i);
+  for (; i < n; ++i) values[i] = quotient.divide(sums[i]);
+}
+
 ColumnKernels make_table() {
   ColumnKernels t;
   t.lanes = static_cast<int64_t>(hn::Lanes(Floats::D()));
@@ -90,6 +100,7 @@ ColumnKernels make_table() {
   t.winners[kMin] = {columns<Winners, FloatsInTurn, OfNumbers<Min>>,
                      columns<Winners, FloatsInTurn, OfAnything<Min>>};
   t.average = columns<Values, Floats, Sum>;
+  t.quotients = quotients;
   return t;
 }
 

@@ -131,6 +131,8 @@ class Column {
     }
   }
 
+  HWY_INLINE void next_plane() { src_ += cell_rows_ * cells_; }
+
   bool seen_nan() const {
     if constexpr (!kNumbers<Op>) {
       return false;
@@ -232,8 +234,9 @@ class AlongFirst {
   HWY_INLINE AlongFirst(const ColumnRows& c, int64_t o, bool)
       : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs) {}
   HWY_INLINE Row along(const V* tap) const { return Row(fold<Op, taps>(tap)); }
+  static HWY_INLINE Row before(Row row) { return row; }
   template <class Column>
-  HWY_INLINE void down(const Row* rows, bool, const Column&) {
+  HWY_INLINE void down(const Row* rows, const Column&) {
     V best[taps];
     for (int j = 0; j < taps; ++j) best[j] = rows[j].best;
     const V y = fold<Op, taps>(best);
@@ -262,8 +265,9 @@ class DownFirst {
   HWY_INLINE DownFirst(const ColumnRows& c, int64_t o, bool)
       : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs), quotient_(c.divisor) {}
   HWY_INLINE Row along(const V* tap) const { return {tap[0], tap[1], tap[taps - 1]}; }
+  static HWY_INLINE Row before(Row row) { return row; }
   template <class Column>
-  HWY_INLINE void down(const Row* rows, bool, const Column& column) {
+  HWY_INLINE void down(const Row* rows, const Column& column) {
     const auto join = [rows](V Row::* tap) HWY_ATTR {
       const V two = Op::many(rows[0].*tap, rows[1].*tap);
       return taps == 3 ? Op::many(two, rows[taps - 1].*tap) : two;
@@ -324,11 +328,14 @@ class Winners {
     if constexpr (taps == 3) contend(tap[2], hn::Set(DI(), -2), &row);
     return row;
   }
+  // The first row once more, as a row before it: it keeps its numbers.
+  static HWY_INLINE Row before(Row row) {
+    return {row.best, hn::Add(row.number, hn::Set(DI(), -taps))};
+  }
   template <class Column>
-  HWY_INLINE void down(const Row* rows, bool first_absent, const Column&) {
+  HWY_INLINE void down(const Row* rows, const Column&) {
     const DI di;
     Row row = rows[0];
-    if (first_absent) row.number = hn::Add(row.number, hn::Set(di, -taps));
     contend(rows[1].best, hn::Add(rows[1].number, hn::Set(di, -taps)), &row);
     if constexpr (taps == 3) {
       contend(rows[2].best, hn::Add(rows[2].number, hn::Set(di, -2 * taps)), &row);
@@ -377,60 +384,63 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* next, Meanwhile* f
   Read cells(c, o);
   using Kept = Pool<Cells, Op, taps, spacing>;
   Kept pool(c, o, left);
-  typename Kept::Row kept[taps];
-  int64_t row = c.first;  // of cells
-  const auto step = [&](auto inside) HWY_ATTR __attribute__((always_inline)) {
-    typename Read::V tap[taps];
-    for (int j = kKept; j < taps; ++j) {
-      cells.template read<inside(), Kept::kLate>(row + j, tap);
-      kept[j] = pool.along(tap);
-    }
-    pool.down(kept, !inside() && row < 0, cells);
-    row += spacing;
-    for (int j = 0; j < kKept; ++j) kept[j] = kept[j + spacing];
-  };
-  for (int j = 0; j < kKept; ++j) {
-    typename Read::V tap[taps];
-    cells.template read<false, Kept::kLate>(row + j, tap);
-    kept[j] = pool.along(tap);
-  }
-  int64_t left_over = c.rows;
-  if constexpr (Kept::kWaits) {
-    const auto plain_step = [&](auto inside) HWY_ATTR { step(inside); };
-    for (; left_over > 0 && row < 0; --left_over) plain_step(std::false_type());
-    for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
-      next->advance(bytes * spacing * spacing);
-      plain_step(std::true_type());
-      finished->send(bytes);
-    }
-    for (; left_over > 0; --left_over) plain_step(std::false_type());
-    return !cells.seen_nan();
-  }
-  for (; left_over > 0 && row < 0; --left_over) step(std::false_type());
   // Copies, which nothing that is written can be part of.
   Fetch fetch = *next;
   Meanwhile meanwhile = *finished;
-  const int64_t most = (c.cell_rows - taps - row) / spacing + 1;
-  int64_t whole = row + taps > c.cell_rows ? 0 : left_over < most ? left_over : most;
-  left_over -= whole;
-  if constexpr (spacing == 1) {
-    // As many steps at a time as rows take to come round to the registers that they began in.
-    for (; whole >= taps; whole -= taps) {
-      fetch.advance(taps * bytes);
-      step(std::true_type());
-      step(std::true_type());
-      if constexpr (taps == 3) step(std::true_type());
-      meanwhile.send(taps * bytes);
+  for (int64_t plane = 0; plane < c.planes; ++plane) {
+    typename Kept::Row kept[taps];
+    int64_t row = c.first;  // of cells
+    const auto read = [&](auto inside, int64_t at) HWY_ATTR __attribute__((always_inline)) {
+      typename Read::V tap[taps];
+      cells.template read<inside(), Kept::kLate>(at, tap);
+      const typename Kept::Row got = pool.along(tap);
+      return !inside() && at < 0 ? pool.before(got) : got;
+    };
+    const auto step = [&](auto inside) HWY_ATTR __attribute__((always_inline)) {
+      for (int j = kKept; j < taps; ++j) kept[j] = read(inside, row + j);
+      pool.down(kept, cells);
+      row += spacing;
+      for (int j = 0; j < kKept; ++j) kept[j] = kept[j + spacing];
+    };
+    for (int j = 0; j < kKept; ++j) kept[j] = read(std::false_type(), row + j);
+    int64_t left_over = c.rows;
+    if constexpr (Kept::kWaits) {
+      const auto plain_step = [&](auto inside) HWY_ATTR { step(inside); };
+      for (; left_over > 0 && row < 0; --left_over) plain_step(std::false_type());
+      for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
+        next->advance(bytes * spacing * spacing);
+        plain_step(std::true_type());
+        finished->send(bytes);
+      }
+      for (; left_over > 0; --left_over) plain_step(std::false_type());
+    } else {
+      for (; left_over > 0 && row + kKept < 0; --left_over) step(std::false_type());
+      const int64_t most = (c.cell_rows - taps - row) / spacing + 1;
+      int64_t whole = row + taps > c.cell_rows ? 0 : left_over < most ? left_over : most;
+      left_over -= whole;
+      if constexpr (spacing == 1) {
+        // As many steps at a time as rows take to come round to the registers that they began in.
+        for (; whole >= taps; whole -= taps) {
+          fetch.advance(taps * bytes);
+          step(std::true_type());
+          step(std::true_type());
+          if constexpr (taps == 3) step(std::true_type());
+          meanwhile.send(taps * bytes);
+        }
+      }
+      for (; whole > 0; --whole) {
+        fetch.advance(bytes * spacing * spacing);
+        step(std::true_type());
+        meanwhile.send(bytes);
+      }
+      for (; left_over > 0; --left_over) step(std::false_type());
     }
+    cells.next_plane();
   }
-  for (; whole > 0; --whole) {
-    fetch.advance(bytes * spacing * spacing);
-    step(std::true_type());
-    meanwhile.send(bytes);
+  if constexpr (!Kept::kWaits) {
+    *next = fetch;
+    *finished = meanwhile;
   }
-  *next = fetch;
-  *finished = meanwhile;
-  for (; left_over > 0; --left_over) step(std::false_type());
   return !cells.seen_nan();
 }
 

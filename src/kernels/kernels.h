@@ -279,6 +279,7 @@ struct ColumnRows {
   int64_t first = 0;                 // row of cells where the windows of the first outputs begin
   int64_t pad = 0;                   // along a row: the first tap is at cell -pad
   int64_t outputs = 0, rows = 0;     // at least a vector of them in a row
+  int64_t planes = 1;                // so many of these, one behind the other
   void* dst = nullptr;               // without gaps; none, if only winners are asked for
   bool streamed = false;             // what is written there goes on past the caches
   uint8_t* winners = nullptr;        // the numbers of winning taps, without gaps
@@ -296,6 +297,8 @@ struct ColumnKernels {  // f32
   int64_t lanes = 0;                  // 0: the target has none of these
   Kinds extremes[2]{}, winners[2]{};  // by Extreme
   ColumnsFn average = nullptr;        // of integers: by 1 to kMostDivisor
+  // n elements over one divisor, written elsewhere: f32
+  void (*quotients)(int64_t n, const void* from, int64_t divisor, void* to) = nullptr;
   static constexpr int64_t kMostDivisor = 16;
 };
 struct NarrowColumnKernels {
@@ -376,8 +379,8 @@ struct Repeat {
 struct MoveKernels {
   void (*split[4])(const SplitRows& rows);  // by log2 of the element size
   void (*join[4])(const SplitRows& rows);
-  // dst[c*dst_row + r] = src[r*src_row + c], elements of 4 and of 8 bytes.
-  void (*transpose[2])(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
+  // dst[c*dst_row + r] = src[r*src_row + c], by log2 of the element size (none of 2 bytes).
+  void (*transpose[4])(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
                        int64_t dst_row);
   // f32, f64.
   void (*repeat_divided[2])(const Repeat& shape, const void* src, void* dst);
