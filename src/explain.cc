@@ -84,10 +84,10 @@ std::string describe_forward(const Plan& plan, Lane* lane) {
   }
   const WholeJob whole(plan, space, bound[0], bound[1]);
   if (whole.possible()) return whole.describe();
-  const SheetsJob sheets(plan, space, bound[0], bound[1]);
+  const SheetsJob sheets(plan, space, SheetsJob::From::x, bound[0], bound[1]);
   if (sheets.possible()) return sheets.describe();
-  const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
-  if (planes.possible() && !plan.has_empty_windows) return planes.describe();
+  const PlanesJob planes(plan, space, PlanesJob::From::x, bound[0], &bound[1]);
+  if (planes.possible()) return planes.describe();
   if (plan.op == NDPOOL_AVG) {
     const BandJob job(plan, space, bound[1], plan.out_type,
                       sum_reduction(plan, space, bound[0], plan.sum_lane));

@@ -264,9 +264,11 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   if (!index.data && !argmax.data) {
     const WholeJob whole(plan, space, bound[0], bound[1]);
     if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
-    const SheetsJob sheets(plan, space, bound[0], bound[1]);
+    const SheetsJob sheets(plan, space, SheetsJob::From::x, bound[0], bound[1]);
     if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
-    const PlanesJob planes(plan, space, bound[0], bound[1], PlanesJob::From::x);
+  }
+  if (!index.data) {
+    const PlanesJob planes(plan, space, PlanesJob::From::x, bound[0], &bound[1], array(at_argmax));
     if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   }
   if (!index.data && argmax.data) {
@@ -327,9 +329,9 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
       }
       const WholeJob whole(plan, pass.space, pass.bound[0], pass.bound[1]);
       if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
-      const SheetsJob sheets(plan, pass.space, pass.bound[0], pass.bound[1]);
+      const SheetsJob sheets(plan, pass.space, SheetsJob::From::x, pass.bound[0], pass.bound[1]);
       if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
-      const PlanesJob planes(plan, pass.space, pass.bound[0], pass.bound[1], PlanesJob::From::x);
+      const PlanesJob planes(plan, pass.space, PlanesJob::From::x, pass.bound[0], &pass.bound[1]);
       if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
       const BandJob band(plan, pass.space, pass.bound[1], plan.out_type,
                          sum_reduction(plan, pass.space, pass.bound[0], plan.sum_lane));
@@ -350,14 +352,16 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
   Space space;
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 0, &space, bound);
+  const ColumnsJob columns(plan, space, bound[1], bound[0]);
+  if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
+  const SheetsJob sheets(plan, space, SheetsJob::From::g, bound[1], bound[0]);
+  if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
+  const PlanesJob planes(plan, space, PlanesJob::From::g, bound[1], &bound[0]);
+  if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   const RepeatJob repeat(plan, space, bound[1], bound[0]);
   if (repeat.possible() && fits_scratch(repeat, exec)) {
     return run_job(repeat, repeat.tasks(), repeat.grain(), exec, error);
   }
-  const ColumnsJob columns(plan, space, bound[1], bound[0]);
-  if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
-  const PlanesJob planes(plan, space, bound[1], bound[0], PlanesJob::From::g);
-  if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   const Reduction reduction = transposed_sum(plan, space, bound[1], float_lane(plan.type));
   const BandJob band(plan, space, bound[0], plan.type, reduction);
   if (band.possible() && fits_scratch(band, exec)) return run_bands(band, exec, error);

@@ -1,12 +1,15 @@
 #include "planes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "band_job.h"
 #include "contiguous.h"
 #include "machine.h"
 #include "reductions.h"
+#include "spread.h"
 
 namespace ndpool {
 namespace {
@@ -19,52 +22,45 @@ constexpr int64_t kMostGroupBytes = 64 * 1024;
 constexpr int64_t kPairedRow = 48;  // bytes: rows that are long enough for pairs of lanes
 
 // How many elements a plane has; more than kMostGroupBytes: too many.
-int64_t plane_size(const Space& space, const Bound& array) {
-  int64_t elements = 1;
+int64_t plane_size(const Space& space, const Bound* array) {
+  int64_t elements = array ? 1 : 0;
   for (int i = 0; i < space.pooled; ++i) {
     if (elements == 0) return 0;
-    if (array.box[i].size() > kMostGroupBytes / elements) return kMostGroupBytes + 1;
-    elements *= array.box[i].size();
+    if (array->box[i].size() > kMostGroupBytes / elements) return kMostGroupBytes + 1;
+    elements *= array->box[i].size();
   }
   return elements;
 }
 
 }  // namespace
 
-PlanesJob::PlanesJob(const Plan& plan, const Space& space, const Bound& source, const Bound& target,
-                     From from)
+PlanesJob::PlanesJob(const Plan& plan, const Space& space, From from, const Bound& source,
+                     const Bound* target, const Bound* argmax)
     : plan_(plan),
       space_(space),
-      source_{&source, plane_size(space, source)},
-      target_{&target, plane_size(space, target)},
-      from_(from) {
-  const int last = space.pooled - 1;
+      from_(from),
+      source_{&source, plane_size(space, &source)},
+      target_{target, plane_size(space, target)},
+      winners_{argmax, plane_size(space, argmax)} {
   const auto sizes = [&](bool of_x) {
     return [&plan, of_x](int i) { return of_x ? plan.axes[i].cells : plan.axes[i].outputs; };
   };
   if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || space.inner != 1 ||
-      space.batch < kLanesTogether) {
+      space.batch < kLanesTogether || plan.has_empty_windows) {
     return;
   }
-  for (const Bound* array : {&source, &target}) {
-    if (array->element != 4 && array->element != 8) return;
+  for (const Bound* array : {&source, target}) {
+    if (array && array->element != 4 && array->element != 8) return;
   }
-  if (target_.elements == 1) return;  // after rows are one, bands turn what little is left
-  const int64_t row = std::max(source.box[last].size(), target.box[last].size());
-  if (row * target.element >= kShortRow) return;
-  // Few taps: rows that are computed as one, or taken two lanes apart, need no turning.
-  const Axis& along = plan.even_axes[last];
-  if (!along.adaptive && along.stride == 1 && along.window <= 4 && along.cells == along.outputs) {
-    return;
-  }
-  if (!along.adaptive && along.stride == 2 && along.window <= 3 && along.dilation == 1 &&
-      along.outputs * target.element >= kPairedRow) {
-    return;
-  }
-  const int64_t bytes = source_.elements * source.element + target_.elements * target.element;
+  if (argmax && argmax->element != 1) return;
+  if (!is_worthwhile()) return;
+  const int64_t bytes = source_.bytes() + target_.bytes() + winners_.bytes();
   if (bytes > kMostGroupBytes / kLanesTogether) return;
-  if (!has_plain_planes(space, source, sizes(from == From::x)) ||
-      !has_plain_planes(space, target, sizes(from == From::g))) {
+  const auto plain = [&](const Bound* array, bool of_x) {
+    return !array || has_plain_planes(space, *array, sizes(of_x));
+  };
+  if (!plain(&source, from == From::x) || !plain(target, from == From::g) ||
+      !plain(argmax, false)) {
     return;
   }
   const int64_t most = std::clamp(kGroupBytes / bytes, kLanesTogether, kMostLanes);
@@ -73,11 +69,32 @@ PlanesJob::PlanesJob(const Plan& plan, const Space& space, const Bound& source, 
   if (lanes_ == 0) return;
   groups_ = (space.batch + lanes_ - 1) / lanes_;
   streaming_ =
-      target.batch == target_.elements * target.element &&
-      static_cast<size_t>(elements_of(space, target) * target.element) >= streaming_bytes();
+      target && target->batch == target_.bytes() &&
+      static_cast<size_t>(elements_of(space, *target) * target->element) >= streaming_bytes();
   bool bands = false;
-  with_bands(nullptr, nullptr, [&](const BandJob& job) { bands = job.possible(); });
+  with_bands({}, [&](const auto& job) { bands = job.possible(); });
   if (!bands) lanes_ = 0;
+}
+
+// Whether other ways take more time.
+bool PlanesJob::is_worthwhile() const {
+  const int last = space_.pooled - 1;
+  if (winners_.array) {
+    const Bound& cells = from_ == From::x ? *source_.array : *target_.array;
+    return cells.box[last].size() * cells.element < 2 * kShortRow;
+  }
+  if (target_.elements == 1) return false;  // after rows are one, bands turn what little is left
+  const int64_t row = std::max(source_.array->box[last].size(), target_.array->box[last].size());
+  if (row * target_.array->element >= kShortRow) return false;
+  if (from_ == From::g && source_.elements == 1) return false;
+  // Few taps: rows that are computed as one, or taken two lanes apart, need no turning.
+  const Axis& along = plan_.even_axes[last];
+  if (along.adaptive) return true;
+  if (from_ == From::x && along.stride == 1 && along.window <= 4 && along.cells == along.outputs) {
+    return false;
+  }
+  return along.stride != 2 || along.window > 3 || along.dilation != 1 ||
+         along.outputs * target_.array->element < kPairedRow;
 }
 
 int64_t PlanesJob::grain() const {
@@ -87,12 +104,15 @@ int64_t PlanesJob::grain() const {
 std::string PlanesJob::describe() const {
   std::string text = "planes: " + std::to_string(lanes_) +
                      " at a time, side by side in lanes (rows are too short for vectors); there, ";
-  with_bands(nullptr, nullptr, [&](const BandJob& job) { text += job.describe(); });
+  with_bands({}, [&](const auto& job) {
+    if constexpr (requires { job.describe(); }) text += job.describe();
+  });
   return text;
 }
 
 Bound PlanesJob::block_of(const Side& side, char* memory) const {
   Bound block{};
+  if (!side.array) return block;
   block.data = memory;
   block.element = block.inner = side.array->element;
   int64_t step = lanes_ * block.element;
@@ -105,56 +125,76 @@ Bound PlanesJob::block_of(const Side& side, char* memory) const {
   return block;
 }
 
-// f(job) with the job that pools the planes of a block.
 template <class F>
-void PlanesJob::with_bands(char* source, char* target, F f) const {
+void PlanesJob::with_bands(const Blocks& blocks, F f) const {
   Space space;
   space.pooled = space_.pooled;
   space.inner = lanes_;
-  const Bound from = block_of(source_, source), to = block_of(target_, target);
-  if (from_ == From::g) {
+  const Bound from = block_of(source_, blocks.source), to = block_of(target_, blocks.target),
+              winners = block_of(winners_, blocks.winners);
+  if (from_ == From::g && winners_.array) {
+    f(SpreadJob(plan_, space, from, winners, to));
+  } else if (from_ == From::g) {
     f(BandJob(plan_, space, to, plan_.type,
               transposed_sum(plan_, space, from, float_lane(plan_.type))));
   } else if (plan_.op == NDPOOL_AVG) {
     f(BandJob(plan_, space, to, plan_.out_type, sum_reduction(plan_, space, from, plan_.sum_lane)));
   } else {
-    f(BandJob(plan_, space, from, &to, nullptr, false));
+    f(BandJob(plan_, space, from, target_.array ? &to : nullptr,
+              winners_.array ? &winners : nullptr, plan_.ties == NDPOOL_TIES_LAST));
   }
 }
 
-void PlanesJob::turn(int64_t rows, int64_t columns, const char* src, int64_t src_row, char* dst,
-                     int64_t dst_row, const Side& side) const {
-  plan_.kernels->move->transpose[side.array->element == 8](rows, columns, src, src_row, dst,
-                                                           dst_row);
+char* PlanesJob::take(const Side& side, Arena* arena) const {
+  return arena->take<char>(side.bytes() * lanes_);
+}
+
+char* PlanesJob::address(const Side& side, int64_t outer, int64_t first) const {
+  return outer_address(space_, *side.array, outer) + first * side.array->batch;
+}
+
+void PlanesJob::turn_in(const Side& side, int64_t outer, int64_t first, int64_t planes,
+                        char* block) const {
+  const Bound& array = *side.array;
+  const auto turn =
+      plan_.kernels->move->transpose[std::countr_zero(static_cast<uint64_t>(array.element))];
+  turn(planes, side.elements, address(side, outer, first), array.batch / array.element, block,
+       lanes_);
+}
+
+void PlanesJob::turn_out(const Side& side, int64_t planes, const char* block, char* to) const {
+  const Bound& array = *side.array;
+  const auto turn =
+      plan_.kernels->move->transpose[std::countr_zero(static_cast<uint64_t>(array.element))];
+  turn(side.elements, planes, block, lanes_, to, array.batch / array.element);
 }
 
 void PlanesJob::work(Arena* arena, TaskQueue* queue) const {
-  const Bound &source = *source_.array, &target = *target_.array;
-  const auto take = [&](const Side& side) {
-    return static_cast<char*>(
-        arena->take(side.elements * lanes_, static_cast<size_t>(side.array->element)));
-  };
-  char* const from = take(source_);
-  char* const to = take(target_);
-  char* const staged = streaming_ ? take(target_) : nullptr;
-  with_bands(from, to, [&](const BandJob& job) {
-    BandJob::Worker worker(job, arena);
+  const Blocks blocks{take(source_, arena), take(target_, arena), take(winners_, arena)};
+  char* const staged = streaming_ ? take(target_, arena) : nullptr;
+  const bool winners_out = winners_.array && from_ == From::x;
+  const bool winners_in = winners_.array && from_ == From::g;
+  with_bands(blocks, [&](const auto& job) {
+    typename std::decay_t<decltype(job)>::Worker worker(job, arena);
     if (!queue) return;
     // Of a group that is not full, the lanes that are left hold something at least.
-    std::memset(from, 0, static_cast<size_t>(source_.elements * lanes_ * source.element));
+    std::memset(blocks.source, 0, static_cast<size_t>(source_.bytes() * lanes_));
+    if (winners_in) std::memset(blocks.winners, 0, static_cast<size_t>(winners_.bytes() * lanes_));
     for (Range range; queue->take(&range);) {
       for (int64_t task = range.begin; task < range.end; ++task) {
         const int64_t outer = task / groups_, first = task % groups_ * lanes_;
         const int64_t planes = std::min(lanes_, space_.batch - first);
-        turn(planes, source_.elements, outer_address(space_, source, outer) + first * source.batch,
-             source.batch / source.element, from, lanes_, source_);
+        turn_in(source_, outer, first, planes, blocks.source);
+        if (winners_in) turn_in(winners_, outer, first, planes, blocks.winners);
         job.run_all(&worker);
-        char* result = outer_address(space_, target, outer) + first * target.batch;
-        turn(target_.elements, planes, to, lanes_, staged ? staged : result,
-             target.batch / target.element, target_);
+        if (winners_out) {
+          turn_out(winners_, planes, blocks.winners, address(winners_, outer, first));
+        }
+        if (!target_.array) continue;
+        char* const result = address(target_, outer, first);
+        turn_out(target_, planes, blocks.target, staged ? staged : result);
         if (!staged) continue;
-        plan_.kernels->move->stream(
-            staged, result, static_cast<size_t>(planes * target_.elements * target.element));
+        plan_.kernels->move->stream(staged, result, static_cast<size_t>(planes * target_.bytes()));
       }
     }
     if (streaming_) plan_.kernels->move->flush();

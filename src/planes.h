@@ -15,10 +15,11 @@ namespace ndpool {
 
 class PlanesJob : public Job {
  public:
-  // From x to y: values of max or min, or averages. From g to dx: the VJP of averages.
+  // From x to y: averages, or max or min; with argmax, the numbers of the winning taps too, or (y
+  // nullptr) alone. From g to dx: the VJP of averages, or with argmax of max and min.
   enum class From { x, g };
-  PlanesJob(const Plan& plan, const Space& space, const Bound& source, const Bound& target,
-            From from);
+  PlanesJob(const Plan& plan, const Space& space, From from, const Bound& source,
+            const Bound* target, const Bound* argmax = nullptr);
 
   bool possible() const { return lanes_ > 0; }
   int64_t tasks() const { return space_.outer_total() * groups_; }
@@ -28,21 +29,30 @@ class PlanesJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override;
 
  private:
-  // Planes of an array, and the block in which they lie side by side.
+  // Planes of an array, and the block in which they lie side by side; none, if there is no array.
   struct Side {
     const Bound* array;
     int64_t elements;  // of a plane
+    int64_t bytes() const { return array ? elements * array->element : 0; }
   };
+  struct Blocks {
+    char *source, *target, *winners;
+  };
+  // f(job) with the job that pools the planes of the blocks.
   template <class F>
-  void with_bands(char* source, char* target, F f) const;
+  void with_bands(const Blocks& blocks, F f) const;
+  bool is_worthwhile() const;
   Bound block_of(const Side& side, char* memory) const;
-  void turn(int64_t rows, int64_t columns, const char* src, int64_t src_row, char* dst,
-            int64_t dst_row, const Side& side) const;
+  char* take(const Side& side, Arena* arena) const;
+  // Some planes into their block, and back to `to`.
+  void turn_in(const Side& side, int64_t outer, int64_t first, int64_t planes, char* block) const;
+  void turn_out(const Side& side, int64_t planes, const char* block, char* to) const;
+  char* address(const Side& side, int64_t outer, int64_t first) const;
 
   const Plan& plan_;
   const Space& space_;
-  Side source_, target_;
   From from_;
+  Side source_, target_, winners_;
   int64_t lanes_ = 0, groups_ = 0;
   bool streaming_ = false;
 };

@@ -91,8 +91,8 @@ size_t band_bytes(const Plan& plan) {
   if (plan.op == NDPOOL_AVG) {
     bind({x, y}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
-    count(SheetsJob(plan, space, bound[0], bound[1]));
-    count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
+    count(SheetsJob(plan, space, SheetsJob::From::x, bound[0], bound[1]));
+    count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1]));
     count(BandJob(plan, space, bound[1], plan.out_type,
                   sum_reduction(plan, space, bound[0], plan.sum_lane)));
     ArrayArg g = y;
@@ -101,22 +101,25 @@ size_t band_bytes(const Plan& plan) {
     if (derivatives) {
       count(RepeatJob(plan, space, bound[1], bound[0]));
       count(ColumnsJob(plan, space, bound[1], bound[0]));
-      count(PlanesJob(plan, space, bound[1], bound[0], PlanesJob::From::g));
+      count(SheetsJob(plan, space, SheetsJob::From::g, bound[1], bound[0]));
+      count(PlanesJob(plan, space, PlanesJob::From::g, bound[1], &bound[0]));
       count(BandJob(plan, space, bound[0], plan.type,
                     transposed_sum(plan, space, bound[1], float_lane(plan.type))));
     }
   } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
     bind({x, y, argmax}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
-    count(SheetsJob(plan, space, bound[0], bound[1]));
-    count(PlanesJob(plan, space, bound[0], bound[1], PlanesJob::From::x));
+    count(SheetsJob(plan, space, SheetsJob::From::x, bound[0], bound[1]));
+    count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1]));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
     count(ColumnsJob(plan, space, bound[0], &bound[1], &bound[2]));
+    count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1], &bound[2]));
     count(WinnerRowsJob(plan, space, bound[0], bound[1], bound[2]));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));
     bind({x, y, argmax}, 0);
     if (derivatives) {
+      count(PlanesJob(plan, space, PlanesJob::From::g, bound[1], &bound[0], &bound[2]));
       count(SpreadJob(plan, space, bound[1], bound[2], bound[0]));
       count(CollectJob(plan, space, bound[1], bound[2], bound[0]));
       count(ScatterJob(plan, space, bound[1], bound[2], bound[0]));

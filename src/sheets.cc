@@ -19,9 +19,19 @@ constexpr int64_t kVectorsBehind = 4;  // places that kernels may read or write 
 
 }  // namespace
 
-SheetsJob::SheetsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y)
-    : plan_(plan), space_(space), x_(x), y_(y) {
+SheetsJob::SheetsJob(const Plan& plan, const Space& space, From from, const Bound& source,
+                     const Bound& target)
+    : plan_(plan), space_(space), from_(from), x_(source), y_(target) {
   choose();
+}
+
+Axis SheetsJob::axis_of(int i) const {
+  Axis axis = plan_.even_axes[i];
+  if (from_ == From::g) {
+    std::swap(axis.cells, axis.outputs);
+    axis.pad_lo = axis.window - 1 - axis.pad_lo;
+  }
+  return axis;
 }
 
 void SheetsJob::choose() {
@@ -35,7 +45,11 @@ void SheetsJob::choose() {
   lane_size_ = static_cast<int64_t>(lane_size(lane_));
   native_ = !is_half(plan_.type) && lane_ == native_lane(plan_.type);
   finished_ = native_ && plan_.out_type == plan_.type;
-  if (sum) {
+  if (from_ == From::g) {
+    // Gradients are divided as they are loaded.
+    if (!finished_ || !is_float(plan_.type) || plan_.counts.uniform() == 0) return;
+    native_ = false;
+  } else if (sum) {
     const int64_t divisor = plan_.counts.uniform();
     finished_ = finished_ && is_float(plan_.type) && divisor != 0;
     if (finished_) sheet_.divisor = divisor;
@@ -44,16 +58,17 @@ void SheetsJob::choose() {
     const int type = is_half(plan_.type) ? static_cast<int>(NDPOOL_I16) : plan_.type;
     write_extreme(type, plan_.op == NDPOOL_MAX, sheet_.absent);
   }
-  const Axis &down = plan_.even_axes[0], &along = plan_.even_axes[1];
+  const Axis down = axis_of(0), along = axis_of(1);
   for (const Axis* axis : {&down, &along}) {
     if (axis->adaptive || axis->dilation != 1 || axis->window > kMostWindow) return;
+    if (from_ == From::g && (axis->stride != 1 || axis->pad_lo < 0)) return;
   }
   if (along.stride > 2 || std::max(along.cells, along.outputs) > kMostRowBytes / lane_size_) return;
   if (down.outputs * along.outputs == 1) return;  // there are better ways to reduce a whole plane
   const bool turned = x_.element >= 4 && along.stride == 2 && (!sum || lane_ != Lane::f32);
   if (turned && along.cells * down.cells <= kTiny) return;
-  const auto cells = [&](int i) { return plan_.even_axes[i].cells; };
-  const auto outputs = [&](int i) { return plan_.even_axes[i].outputs; };
+  const auto cells = [&](int i) { return (i == 0 ? down : along).cells; };
+  const auto outputs = [&](int i) { return (i == 0 ? down : along).outputs; };
   if (!has_plain_planes(space_, x_, cells) || !has_plain_planes(space_, y_, outputs)) return;
   if (down.cells > kMostBytes || down.outputs > kMostBytes) return;
   sheet_.row = along.cells;
@@ -161,8 +176,11 @@ void SheetsJob::load(int64_t planes, const char* x, char* down) const {
   // Planes without rows around them lie side by side.
   const int64_t together = sheet_.place_step == sheet_.cells ? planes : 1;
   const Strided shape{together, 1, sheet_.cells, x_.batch, 0, x_.element};
+  const auto scale = plan_.kernels->combine->scale[static_cast<int>(lane_)];
   for (int64_t p = 0; p < planes; p += together) {
-    get(shape, x + p * x_.batch, down + (sheet_.place + p * sheet_.place_step) * lane_size_);
+    char* const to = down + (sheet_.place + p * sheet_.place_step) * lane_size_;
+    get(shape, x + p * x_.batch, to);
+    if (from_ == From::g) scale(together * sheet_.cells, to, plan_.counts.uniform());
   }
 }
 

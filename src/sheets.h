@@ -16,7 +16,10 @@ namespace ndpool {
 
 class SheetsJob : public Job {
  public:
-  SheetsJob(const Plan& plan, const Space& space, const Bound& x, const Bound& y);
+  enum class From { x, g };
+  // From g to dx: the VJP of averages.
+  SheetsJob(const Plan& plan, const Space& space, From from, const Bound& source,
+            const Bound& target);
 
   // Whole planes without gaps, of short rows; outputs of a row 1 or 2 cells apart.
   bool possible() const { return possible_; }
@@ -28,6 +31,8 @@ class SheetsJob : public Job {
 
  private:
   void choose();
+  // As axes of x and y: those of g and dx, which are outputs of windows of g, begin elsewhere.
+  Axis axis_of(int i) const;
   void load(int64_t planes, const char* x, char* down) const;
   void put(int64_t planes, char* sums, char* y, AverageFinish* finish) const;
   int64_t plan_axis(int64_t window, int64_t step, int64_t places, SheetAxis* axis) const;
@@ -36,6 +41,7 @@ class SheetsJob : public Job {
 
   const Plan& plan_;
   const Space& space_;
+  From from_;
   const Bound &x_, &y_;
   Sheet sheet_;
   Lane lane_ = Lane::f32;

@@ -37,13 +37,15 @@ int64_t tap_of(const Axis& axis, int64_t cell, int64_t output) {
 
 }  // namespace
 
-struct SpreadJob::Worker {
-  char* g;
-  char* taps;
-  char* apart;
-  char* results;
-  TapList lists[2];
-};
+SpreadJob::Worker::Worker(const SpreadJob& job, Arena* arena) {
+  const auto take = [&](int64_t elements) {
+    return static_cast<char*>(arena->take(elements, static_cast<size_t>(job.size_)));
+  };
+  g = take(job.loaded_);
+  taps = arena->take<char>(job.loaded_);
+  apart = take(job.apart_);
+  results = take(job.in_place_ ? 0 : job.results_);
+}
 
 struct SpreadJob::Source {
   const char* g = nullptr;     // of plane 0, at the first of `rows` and of `reached`
@@ -111,23 +113,18 @@ void SpreadJob::choose_cut() {
 }
 
 void SpreadJob::work(Arena* arena, TaskQueue* queue) const {
-  const auto take = [&](int64_t elements) {
-    return static_cast<char*>(arena->take(elements, static_cast<size_t>(size_)));
-  };
-  Worker w{take(loaded_),
-           static_cast<char*>(arena->take(loaded_, 1)),
-           take(apart_),
-           take(in_place_ ? 0 : results_),
-           {}};
+  Worker worker(*this, arena);
   if (!queue) return;
-  for (Range range; queue->take(&range);) {
-    BandTask task = tasks_.at(range.begin);
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      run(task, &w);
-      tasks_.advance(&task);
-    }
-  }
+  for (Range range; queue->take(&range);) run_tasks(range, &worker);
   if (streaming_) plan_.kernels->move->flush();
+}
+
+void SpreadJob::run_tasks(Range range, Worker* w) const {
+  BandTask task = tasks_.at(range.begin);
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    run(task, w);
+    tasks_.advance(&task);
+  }
 }
 
 void SpreadJob::run(const BandTask& task, Worker* w) const {

@@ -24,14 +24,26 @@ class SpreadJob : public Job {
 
   void work(Arena* arena, TaskQueue* queue) const override;
 
+  // What one thread needs; and all tasks in one go, for who runs them again on other contents of
+  // the same memory.
+  struct Worker {
+    Worker(const SpreadJob& job, Arena* arena);
+    char* g;
+    char* taps;
+    char* apart;
+    char* results;
+    TapList lists[2];
+  };
+  void run_all(Worker* worker) const { run_tasks({0, tasks_.total()}, worker); }
+
  private:
-  struct Worker;
   struct Source;  // the loaded rows of one band
   struct Layout {
     int64_t plane, row, position;  // elements
   };
 
   void choose_cut();
+  void run_tasks(Range range, Worker* w) const;
   void run(const BandTask& task, Worker* w) const;
   Source load(const BandTask& task, Worker* w) const;
   Source in_place(const BandTask& task) const;

@@ -13,6 +13,7 @@
 #include "collect.h"
 #include "columns.h"
 #include "operations.h"
+#include "planes.h"
 #include "reductions.h"
 #include "rows.h"
 #include "scatter.h"
@@ -153,16 +154,24 @@ template <class F>
 bool with_steps(const Plan& plan, const Space& part, const Bound* at, const Bound& argmax, F f) {
   const ColumnsJob columns(plan, part, at[0], nullptr, &argmax);
   const BandJob band(plan, part, at[0], nullptr, &argmax, plan.ties == NDPOOL_TIES_LAST);
+  const PlanesJob turned(plan, part, PlanesJob::From::x, at[0], nullptr, &argmax);
   const CollectJob collect(plan, part, at[1], argmax, at[2]);
+  const PlanesJob turned_back(plan, part, PlanesJob::From::g, at[1], &at[2], &argmax);
   const SpreadJob spread(plan, part, at[1], argmax, at[2]);
-  if (!(columns.possible() || band.possible()) || !(collect.possible() || spread.possible())) {
+  if (!(columns.possible() || turned.possible() || band.possible()) ||
+      !(collect.possible() || turned_back.possible() || spread.possible())) {
     return false;
   }
   const auto step = [](const auto& job) {
     return Step{&job, job.tasks().total(), job.tasks().grain()};
   };
-  const Step find = columns.possible() ? step(columns) : step(band);
-  const Step send = collect.possible() ? step(collect) : step(spread);
+  const auto planes = [](const PlanesJob& job) { return Step{&job, job.tasks(), job.grain()}; };
+  const Step find = columns.possible()  ? step(columns)
+                    : turned.possible() ? planes(turned)
+                                        : step(band);
+  const Step send = collect.possible()       ? step(collect)
+                    : turned_back.possible() ? planes(turned_back)
+                                             : step(spread);
   f({find, send});
   return true;
 }
@@ -259,6 +268,10 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
   const ScatterJob scatter(plan, space, bound[1], bound[2], bound[0]);
   if (scatter.possible() && fits_scratch(scatter, exec)) {
     return run_job(scatter, scatter.planes(), scatter.grain(), exec, error);
+  }
+  const PlanesJob planes(plan, space, PlanesJob::From::g, bound[1], &bound[0], &bound[2]);
+  if (planes.possible() && fits_scratch(planes, exec)) {
+    return run_job(planes, planes.tasks(), planes.grain(), exec, error);
   }
   const SpreadJob spread(plan, space, bound[1], bound[2], bound[0]);
   if (spread.possible() && fits_scratch(spread, exec)) {

@@ -93,6 +93,11 @@ const std::vector<std::string>& squares() {
                                                  "9x50x3 w1x3 s2x3 axes=0,1",
                                                  "9x70x2 w2x3 s1x2 axes=0,1",
                                                  "20x41x6 w3x2 s2 p1 axes=0,1",
+                                                 "43x14x16 w3x3 s1 p1",
+                                                 "3x21x10x9 w2x2 s1 p1:0",
+                                                 "50x9x17 w3x3 s2 p1:0x1",
+                                                 "3x9x11x24 w3x3 s1 p1 axes=1,2",
+                                                 "2x8x9x5 w3x2 s2x1 p1 axes=1,2",
                                                  "1x20x1100 w3x3 s1 p1",
                                                  "1x27x1201 w3x3 s2 p1"};
   return lines;
@@ -119,6 +124,11 @@ const std::vector<std::string>& small_planes() {
                                                  "3x40x56 w5x4 s2 p2x1",
                                                  "21x10x8 w6x1 s5x2 p1x0",
                                                  "4x20x12 w8x3 s4611686018427387904x1",
+                                                 "19x14x14 w2x2",
+                                                 "3x45x7x7 w3x3 s1 p1",
+                                                 "17x12x15 w3x3 s3 p1",
+                                                 "70x5x4x3 w2x2x2",
+                                                 "33x8x6 w2x3 d2x1",
                                                  "9x1003 global axes=1",
                                                  "70x7 global axes=1",
                                                  "41x31 global axes=1",

@@ -157,9 +157,49 @@ void repeat(int64_t rows, int64_t row_stride, void* block, int64_t count, const 
   }
 }
 
-constexpr size_t kAhead = 4096;  // bytes
+#if HWY_TARGET != HWY_SCALAR
+// What a tile of a matrix has: rows (kHigh) and columns (kWide).
+template <class Element>
+struct Tile {
+  using T = Element;
+  using D = hn::CappedTag<T, 32 / sizeof(T)>;
+  static constexpr int64_t kHigh = hn::MaxLanes(D()), kWide = 16 / sizeof(T);
+  static HWY_INLINE void turn(const T* from, int64_t src_row, T* to, int64_t dst_row) {
+    transpose_tile(kWide, from, src_row, to, dst_row);
+  }
+};
+template <int side>
+struct ByteTile {
+  using T = uint8_t;
+  static constexpr int64_t kHigh = side, kWide = side;
+  static HWY_INLINE void turn(const T* from, int64_t src_row, T* to, int64_t dst_row) {
+    turn_bytes(hn::CappedTag<uint8_t, side>(), from, src_row, to, dst_row);
+  }
+};
 
-// Tiles at the edges overlap the ones before them; what is too small for one goes by elements.
+// Tiles at the edges overlap the ones before them; false, if there is no room for one.
+template <class Tile, class T>
+HWY_INLINE bool transpose_by(int64_t rows, int64_t columns, const T* from, int64_t src_row, T* to,
+                             int64_t dst_row) {
+  constexpr size_t kAhead = 4096;  // bytes
+  constexpr int64_t kHigh = Tile::kHigh, kWide = Tile::kWide;
+  if (rows < kHigh || columns < kWide) return false;
+  for (int64_t next = 0; next < rows; next += kHigh) {
+    const int64_t r = next + kHigh <= rows ? next : rows - kHigh;
+    for (int64_t after = 0; after < columns; after += kWide) {
+      const int64_t c = after + kWide <= columns ? after : columns - kWide;
+      // Rows without gaps between them are read as one piece of memory, tile by tile.
+      const T* ahead = from + r * src_row + after * kHigh + kAhead / sizeof(T);
+      hwy::Prefetch(ahead);
+      hwy::Prefetch(ahead + 64 / sizeof(T));
+      Tile::turn(from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
+    }
+  }
+  return true;
+}
+#endif
+
+// By tiles; what is too small for one goes by elements.
 template <class T>
 void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
                int64_t dst_row) {
@@ -170,20 +210,10 @@ void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, 
     return;
   }
 #if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<T, 32 / sizeof(T)> d;
-  const int64_t high = static_cast<int64_t>(hn::Lanes(d)), wide = 16 / sizeof(T);
-  if (rows >= high && columns >= wide) {
-    for (int64_t next = 0; next < rows; next += high) {
-      const int64_t r = next + high <= rows ? next : rows - high;
-      for (int64_t after = 0; after < columns; after += wide) {
-        const int64_t c = after + wide <= columns ? after : columns - wide;
-        // Rows without gaps between them are read as one piece of memory, tile by tile.
-        const T* ahead = from + r * src_row + after * high + kAhead / sizeof(T);
-        hwy::Prefetch(ahead);
-        hwy::Prefetch(ahead + 64 / sizeof(T));
-        transpose_tile(wide, from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
-      }
-    }
+  if constexpr (sizeof(T) == 1) {
+    if (transpose_by<ByteTile<16>>(rows, columns, from, src_row, to, dst_row)) return;
+    if (transpose_by<ByteTile<8>>(rows, columns, from, src_row, to, dst_row)) return;
+  } else if (transpose_by<Tile<T>>(rows, columns, from, src_row, to, dst_row)) {
     return;
   }
 #endif
@@ -278,8 +308,9 @@ MoveKernels make_table() {
   t.repeat[1] = repeat<uint16_t>;
   t.repeat[2] = repeat<uint32_t>;
   t.repeat[3] = repeat<uint64_t>;
-  t.transpose[0] = transpose<uint32_t>;
-  t.transpose[1] = transpose<uint64_t>;
+  t.transpose[0] = transpose<uint8_t>;
+  t.transpose[2] = transpose<uint32_t>;
+  t.transpose[3] = transpose<uint64_t>;
   t.repeat_divided[0] = repeat_divided<float>;
   t.repeat_divided[1] = repeat_divided<double>;
   t.largest = largest;

@@ -47,6 +47,24 @@ HWY_INLINE void load_columns(D d, const T* from, int64_t row, hn::Vec<D>* column
     column[1] = hn::InterleaveUpper(d, r0, r1);
   }
 }
+
+// As many rows of bytes as a vector (of 16 at most) has lanes, turned. Rows that are zipped with
+// those half of all further down, as often as that halves them, come out as columns.
+template <class D>
+HWY_INLINE void turn_bytes(D d, const uint8_t* from, int64_t src_row, uint8_t* to,
+                           int64_t dst_row) {
+  constexpr int kSide = hn::MaxLanes(D());
+  hn::Vec<D> rows[kSide], zipped[kSide];
+  for (int r = 0; r < kSide; ++r) rows[r] = hn::LoadU(d, from + r * src_row);
+  for (int times = 1; times < kSide; times *= 2) {
+    for (int r = 0; r < kSide / 2; ++r) {
+      zipped[2 * r] = hn::InterleaveLower(d, rows[r], rows[r + kSide / 2]);
+      zipped[2 * r + 1] = hn::InterleaveUpper(d, rows[r], rows[r + kSide / 2]);
+    }
+    for (int r = 0; r < kSide; ++r) rows[r] = zipped[r];
+  }
+  for (int c = 0; c < kSide; ++c) hn::StoreU(rows[c], d, to + c * dst_row);
+}
 #endif
 
 }  // namespace ndpool::HWY_NAMESPACE
