@@ -19,6 +19,7 @@ constexpr int64_t kMostLanes = 64;
 constexpr int64_t kMostTaps = 256;          // for so few lanes
 constexpr int64_t kGroupBytes = 24 * 1024;  // that a group should have
 constexpr int64_t kMostGroupBytes = 64 * 1024;
+constexpr int64_t kConverted = 8;   // bytes that an element of fewer than 4 counts for
 constexpr int64_t kPairedRow = 48;  // bytes: rows that are long enough for pairs of lanes
 
 // How many elements a plane has; more than kMostGroupBytes: too many.
@@ -48,9 +49,6 @@ PlanesJob::PlanesJob(const Plan& plan, const Space& space, From from, const Boun
   if (plan.algorithm != NDPOOL_ALGORITHM_AUTOMATIC || space.inner != 1 ||
       space.batch < kLanesTogether || plan.has_empty_windows) {
     return;
-  }
-  for (const Bound* array : {&source, target}) {
-    if (array && array->element != 4 && array->element != 8) return;
   }
   if (argmax && argmax->element != 1) return;
   if (!is_worthwhile()) return;
@@ -83,9 +81,12 @@ bool PlanesJob::is_worthwhile() const {
     const Bound& cells = from_ == From::x ? *source_.array : *target_.array;
     return cells.box[last].size() * cells.element < 2 * kShortRow;
   }
+  if (from_ == From::x && std::min(source_.array->element, target_.array->element) < 4)
+    return false;
   if (target_.elements == 1) return false;  // after rows are one, bands turn what little is left
   const int64_t row = std::max(source_.array->box[last].size(), target_.array->box[last].size());
-  if (row * target_.array->element >= kShortRow) return false;
+  const int64_t element = target_.array->element;
+  if (row * (element < 4 ? kConverted : element) >= kShortRow) return false;
   if (from_ == From::g && source_.elements == 1) return false;
   // Few taps: rows that are computed as one, or taken two lanes apart, need no turning.
   const Axis& along = plan_.even_axes[last];
@@ -94,7 +95,7 @@ bool PlanesJob::is_worthwhile() const {
     return false;
   }
   return along.stride != 2 || along.window > 3 || along.dilation != 1 ||
-         along.outputs * target_.array->element < kPairedRow;
+         along.outputs * element < kPairedRow;
 }
 
 int64_t PlanesJob::grain() const {

@@ -379,7 +379,7 @@ struct Repeat {
 struct MoveKernels {
   void (*split[4])(const SplitRows& rows);  // by log2 of the element size
   void (*join[4])(const SplitRows& rows);
-  // dst[c*dst_row + r] = src[r*src_row + c], by log2 of the element size (none of 2 bytes).
+  // dst[c*dst_row + r] = src[r*src_row + c], by log2 of the element size.
   void (*transpose[4])(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
                        int64_t dst_row);
   // f32, f64.

@@ -168,12 +168,12 @@ struct Tile {
     transpose_tile(kWide, from, src_row, to, dst_row);
   }
 };
-template <int side>
-struct ByteTile {
-  using T = uint8_t;
+template <class Element, int side>
+struct Square {
+  using T = Element;
   static constexpr int64_t kHigh = side, kWide = side;
   static HWY_INLINE void turn(const T* from, int64_t src_row, T* to, int64_t dst_row) {
-    turn_bytes(hn::CappedTag<uint8_t, side>(), from, src_row, to, dst_row);
+    turn_square(hn::CappedTag<T, side>(), from, src_row, to, dst_row);
   }
 };
 
@@ -211,8 +211,10 @@ void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, 
   }
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == 1) {
-    if (transpose_by<ByteTile<16>>(rows, columns, from, src_row, to, dst_row)) return;
-    if (transpose_by<ByteTile<8>>(rows, columns, from, src_row, to, dst_row)) return;
+    if (transpose_by<Square<T, 16>>(rows, columns, from, src_row, to, dst_row)) return;
+  }
+  if constexpr (sizeof(T) <= 2) {
+    if (transpose_by<Square<T, 8>>(rows, columns, from, src_row, to, dst_row)) return;
   } else if (transpose_by<Tile<T>>(rows, columns, from, src_row, to, dst_row)) {
     return;
   }
@@ -309,6 +311,7 @@ MoveKernels make_table() {
   t.repeat[2] = repeat<uint32_t>;
   t.repeat[3] = repeat<uint64_t>;
   t.transpose[0] = transpose<uint8_t>;
+  t.transpose[1] = transpose<uint16_t>;
   t.transpose[2] = transpose<uint32_t>;
   t.transpose[3] = transpose<uint64_t>;
   t.repeat_divided[0] = repeat_divided<float>;

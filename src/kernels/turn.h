@@ -48,11 +48,11 @@ HWY_INLINE void load_columns(D d, const T* from, int64_t row, hn::Vec<D>* column
   }
 }
 
-// As many rows of bytes as a vector (of 16 at most) has lanes, turned. Rows that are zipped with
-// those half of all further down, as often as that halves them, come out as columns.
-template <class D>
-HWY_INLINE void turn_bytes(D d, const uint8_t* from, int64_t src_row, uint8_t* to,
-                           int64_t dst_row) {
+// As many rows of one or two bytes as a vector (of 16 bytes at most) has lanes, turned. Rows that
+// are zipped with those half of all further down, as often as that halves them, come out as
+// columns.
+template <class D, class T>
+HWY_INLINE void turn_square(D d, const T* from, int64_t src_row, T* to, int64_t dst_row) {
   constexpr int kSide = hn::MaxLanes(D());
   hn::Vec<D> rows[kSide], zipped[kSide];
   for (int r = 0; r < kSide; ++r) rows[r] = hn::LoadU(d, from + r * src_row);
