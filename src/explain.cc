@@ -8,6 +8,7 @@
 #include "plan.h"
 #include "planes.h"
 #include "sheets.h"
+#include "strips.h"
 #include "whole.h"
 #include "reductions.h"
 
@@ -84,6 +85,8 @@ std::string describe_forward(const Plan& plan, Lane* lane) {
   }
   const WholeJob whole(plan, space, bound[0], bound[1]);
   if (whole.possible()) return whole.describe();
+  const StripsJob strips(plan, space, bound[0], bound[1]);
+  if (strips.possible()) return strips.describe();
   const SheetsJob sheets(plan, space, SheetsJob::From::x, bound[0], bound[1]);
   if (sheets.possible()) return sheets.describe();
   const PlanesJob planes(plan, space, PlanesJob::From::x, bound[0], &bound[1]);

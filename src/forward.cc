@@ -14,6 +14,7 @@
 #include "repeat.h"
 #include "rows.h"
 #include "sheets.h"
+#include "strips.h"
 #include "whole.h"
 #include "winner.h"
 #include "winner_rows.h"
@@ -264,6 +265,8 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   if (!index.data && !argmax.data) {
     const WholeJob whole(plan, space, bound[0], bound[1]);
     if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
+    const StripsJob strips(plan, space, bound[0], bound[1]);
+    if (strips.possible() && fits_scratch(strips, exec)) return run_planes(strips, exec, error);
     const SheetsJob sheets(plan, space, SheetsJob::From::x, bound[0], bound[1]);
     if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
   }
@@ -329,6 +332,8 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
       }
       const WholeJob whole(plan, pass.space, pass.bound[0], pass.bound[1]);
       if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
+      const StripsJob strips(plan, pass.space, pass.bound[0], pass.bound[1]);
+      if (strips.possible() && fits_scratch(strips, exec)) return run_planes(strips, exec, error);
       const SheetsJob sheets(plan, pass.space, SheetsJob::From::x, pass.bound[0], pass.bound[1]);
       if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
       const PlanesJob planes(plan, pass.space, PlanesJob::From::x, pass.bound[0], &pass.bound[1]);

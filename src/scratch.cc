@@ -13,6 +13,7 @@
 #include "scatter.h"
 #include "sheets.h"
 #include "spread.h"
+#include "strips.h"
 #include "window_ops.h"
 #include "winner_rows.h"
 
@@ -91,6 +92,7 @@ size_t band_bytes(const Plan& plan) {
   if (plan.op == NDPOOL_AVG) {
     bind({x, y}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
+    count(StripsJob(plan, space, bound[0], bound[1]));
     count(SheetsJob(plan, space, SheetsJob::From::x, bound[0], bound[1]));
     count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1]));
     count(BandJob(plan, space, bound[1], plan.out_type,
@@ -109,6 +111,7 @@ size_t band_bytes(const Plan& plan) {
   } else if (plan.op == NDPOOL_MAX || plan.op == NDPOOL_MIN) {
     bind({x, y, argmax}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
+    count(StripsJob(plan, space, bound[0], bound[1]));
     count(SheetsJob(plan, space, SheetsJob::From::x, bound[0], bound[1]));
     count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1]));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
