@@ -88,6 +88,9 @@ class TaskQueue {
   const Exec& exec_;
 };
 
+// What a job starts from: x, to compute y; or g, to compute dx.
+enum class From { x, g };
+
 // What runs on one thread: takes ranges from the queue, with scratch of its own.
 struct Job {
   virtual ~Job() = default;

@@ -249,6 +249,7 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
   }
   c.divisor = divisor_;
   if (gradient_ || lead_ > 0) {
+    // Of planes that go together, all rows: each lies in a window, and none is empty.
     const Range needed{std::max<int64_t>(c.first, 0), std::min(end, down_.cells)};
     const int64_t lanes = planes.size() * std::max<int64_t>(0, needed.size()) * along_.cells;
     if (gradient_) {

@@ -87,9 +87,9 @@ std::string describe_forward(const Plan& plan, Lane* lane) {
   if (whole.possible()) return whole.describe();
   const StripsJob strips(plan, space, bound[0], bound[1]);
   if (strips.possible()) return strips.describe();
-  const SheetsJob sheets(plan, space, SheetsJob::From::x, bound[0], bound[1]);
+  const SheetsJob sheets(plan, space, From::x, bound[0], bound[1]);
   if (sheets.possible()) return sheets.describe();
-  const PlanesJob planes(plan, space, PlanesJob::From::x, bound[0], &bound[1]);
+  const PlanesJob planes(plan, space, From::x, bound[0], &bound[1]);
   if (planes.possible()) return planes.describe();
   if (plan.op == NDPOOL_AVG) {
     const BandJob job(plan, space, bound[1], plan.out_type,

@@ -267,11 +267,11 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
     if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
     const StripsJob strips(plan, space, bound[0], bound[1]);
     if (strips.possible() && fits_scratch(strips, exec)) return run_planes(strips, exec, error);
-    const SheetsJob sheets(plan, space, SheetsJob::From::x, bound[0], bound[1]);
+    const SheetsJob sheets(plan, space, From::x, bound[0], bound[1]);
     if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
   }
   if (!index.data) {
-    const PlanesJob planes(plan, space, PlanesJob::From::x, bound[0], &bound[1], array(at_argmax));
+    const PlanesJob planes(plan, space, From::x, bound[0], &bound[1], array(at_argmax));
     if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   }
   if (!index.data && argmax.data) {
@@ -334,9 +334,9 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
       if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
       const StripsJob strips(plan, pass.space, pass.bound[0], pass.bound[1]);
       if (strips.possible() && fits_scratch(strips, exec)) return run_planes(strips, exec, error);
-      const SheetsJob sheets(plan, pass.space, SheetsJob::From::x, pass.bound[0], pass.bound[1]);
+      const SheetsJob sheets(plan, pass.space, From::x, pass.bound[0], pass.bound[1]);
       if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
-      const PlanesJob planes(plan, pass.space, PlanesJob::From::x, pass.bound[0], &pass.bound[1]);
+      const PlanesJob planes(plan, pass.space, From::x, pass.bound[0], &pass.bound[1]);
       if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
       const BandJob band(plan, pass.space, pass.bound[1], plan.out_type,
                          sum_reduction(plan, pass.space, pass.bound[0], plan.sum_lane));
@@ -359,9 +359,9 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 0, &space, bound);
   const ColumnsJob columns(plan, space, bound[1], bound[0]);
   if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
-  const SheetsJob sheets(plan, space, SheetsJob::From::g, bound[1], bound[0]);
+  const SheetsJob sheets(plan, space, From::g, bound[1], bound[0]);
   if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
-  const PlanesJob planes(plan, space, PlanesJob::From::g, bound[1], &bound[0]);
+  const PlanesJob planes(plan, space, From::g, bound[1], &bound[0]);
   if (planes.possible() && fits_scratch(planes, exec)) return run_planes(planes, exec, error);
   const RepeatJob repeat(plan, space, bound[1], bound[0]);
   if (repeat.possible() && fits_scratch(repeat, exec)) {

@@ -1,6 +1,6 @@
 // Many small planes, channels first: they are turned so that planes lie side by side in lanes, as
-// channels do that come last, then pooled by bands, and the results turned back. Rows of a small
-// plane are too short for vectors; lanes of planes are not.
+// channels do that come last, then pooled by bands (or spread), and the results turned back. Rows
+// of a small plane are too short for vectors; lanes of planes are not.
 #ifndef NDPOOL_SRC_PLANES_H_
 #define NDPOOL_SRC_PLANES_H_
 
@@ -17,7 +17,6 @@ class PlanesJob : public Job {
  public:
   // From x to y: averages, or max or min; with argmax, the numbers of the winning taps too, or (y
   // nullptr) alone. From g to dx: the VJP of averages, or with argmax of max and min.
-  enum class From { x, g };
   PlanesJob(const Plan& plan, const Space& space, From from, const Bound& source,
             const Bound* target, const Bound* argmax = nullptr);
 

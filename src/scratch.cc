@@ -93,8 +93,8 @@ size_t band_bytes(const Plan& plan) {
     bind({x, y}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
     count(StripsJob(plan, space, bound[0], bound[1]));
-    count(SheetsJob(plan, space, SheetsJob::From::x, bound[0], bound[1]));
-    count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1]));
+    count(SheetsJob(plan, space, From::x, bound[0], bound[1]));
+    count(PlanesJob(plan, space, From::x, bound[0], &bound[1]));
     count(BandJob(plan, space, bound[1], plan.out_type,
                   sum_reduction(plan, space, bound[0], plan.sum_lane)));
     ArrayArg g = y;
@@ -103,8 +103,8 @@ size_t band_bytes(const Plan& plan) {
     if (derivatives) {
       count(RepeatJob(plan, space, bound[1], bound[0]));
       count(ColumnsJob(plan, space, bound[1], bound[0]));
-      count(SheetsJob(plan, space, SheetsJob::From::g, bound[1], bound[0]));
-      count(PlanesJob(plan, space, PlanesJob::From::g, bound[1], &bound[0]));
+      count(SheetsJob(plan, space, From::g, bound[1], bound[0]));
+      count(PlanesJob(plan, space, From::g, bound[1], &bound[0]));
       count(BandJob(plan, space, bound[0], plan.type,
                     transposed_sum(plan, space, bound[1], float_lane(plan.type))));
     }
@@ -112,17 +112,17 @@ size_t band_bytes(const Plan& plan) {
     bind({x, y, argmax}, 1);
     count(ColumnsJob(plan, space, bound[0], &bound[1], nullptr));
     count(StripsJob(plan, space, bound[0], bound[1]));
-    count(SheetsJob(plan, space, SheetsJob::From::x, bound[0], bound[1]));
-    count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1]));
+    count(SheetsJob(plan, space, From::x, bound[0], bound[1]));
+    count(PlanesJob(plan, space, From::x, bound[0], &bound[1]));
     count(BandJob(plan, space, bound[0], &bound[1], nullptr, false));
     count(ColumnsJob(plan, space, bound[0], &bound[1], &bound[2]));
-    count(PlanesJob(plan, space, PlanesJob::From::x, bound[0], &bound[1], &bound[2]));
+    count(PlanesJob(plan, space, From::x, bound[0], &bound[1], &bound[2]));
     count(WinnerRowsJob(plan, space, bound[0], bound[1], bound[2]));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], false));
     count(BandJob(plan, space, bound[0], &bound[1], &bound[2], true));
     bind({x, y, argmax}, 0);
     if (derivatives) {
-      count(PlanesJob(plan, space, PlanesJob::From::g, bound[1], &bound[0], &bound[2]));
+      count(PlanesJob(plan, space, From::g, bound[1], &bound[0], &bound[2]));
       count(SpreadJob(plan, space, bound[1], bound[2], bound[0]));
       count(CollectJob(plan, space, bound[1], bound[2], bound[0]));
       count(ScatterJob(plan, space, bound[1], bound[2], bound[0]));

@@ -176,12 +176,14 @@ void SheetsJob::load(int64_t planes, const char* x, char* down) const {
   // Planes without rows around them lie side by side.
   const int64_t together = sheet_.place_step == sheet_.cells ? planes : 1;
   const Strided shape{together, 1, sheet_.cells, x_.batch, 0, x_.element};
+  const auto at = [&](int64_t plane) {
+    return down + (sheet_.place + plane * sheet_.place_step) * lane_size_;
+  };
+  for (int64_t p = 0; p < planes; p += together) get(shape, x + p * x_.batch, at(p));
+  if (from_ == From::x) return;
   const auto scale = plan_.kernels->combine->scale[static_cast<int>(lane_)];
-  for (int64_t p = 0; p < planes; p += together) {
-    char* const to = down + (sheet_.place + p * sheet_.place_step) * lane_size_;
-    get(shape, x + p * x_.batch, to);
-    if (from_ == From::g) scale(together * sheet_.cells, to, plan_.counts.uniform());
-  }
+  const int64_t divisor = plan_.counts.uniform();
+  for (int64_t p = 0; p < planes; p += together) scale(together * sheet_.cells, at(p), divisor);
 }
 
 // Results that the kernel has not finished, to where they belong, or where they are if they are to

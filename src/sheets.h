@@ -16,7 +16,6 @@ namespace ndpool {
 
 class SheetsJob : public Job {
  public:
-  enum class From { x, g };
   // From g to dx: the VJP of averages.
   SheetsJob(const Plan& plan, const Space& space, From from, const Bound& source,
             const Bound& target);
@@ -42,7 +41,7 @@ class SheetsJob : public Job {
   const Plan& plan_;
   const Space& space_;
   From from_;
-  const Bound &x_, &y_;
+  const Bound &x_, &y_;  // or g and dx
   Sheet sheet_;
   Lane lane_ = Lane::f32;
   int64_t lane_size_ = 0;

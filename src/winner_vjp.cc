@@ -154,9 +154,9 @@ template <class F>
 bool with_steps(const Plan& plan, const Space& part, const Bound* at, const Bound& argmax, F f) {
   const ColumnsJob columns(plan, part, at[0], nullptr, &argmax);
   const BandJob band(plan, part, at[0], nullptr, &argmax, plan.ties == NDPOOL_TIES_LAST);
-  const PlanesJob turned(plan, part, PlanesJob::From::x, at[0], nullptr, &argmax);
+  const PlanesJob turned(plan, part, From::x, at[0], nullptr, &argmax);
   const CollectJob collect(plan, part, at[1], argmax, at[2]);
-  const PlanesJob turned_back(plan, part, PlanesJob::From::g, at[1], &at[2], &argmax);
+  const PlanesJob turned_back(plan, part, From::g, at[1], &at[2], &argmax);
   const SpreadJob spread(plan, part, at[1], argmax, at[2]);
   if (!(columns.possible() || turned.possible() || band.possible()) ||
       !(collect.possible() || turned_back.possible() || spread.possible())) {
@@ -174,6 +174,14 @@ bool with_steps(const Plan& plan, const Space& part, const Bound* at, const Boun
                                              : step(spread);
   f({find, send});
   return true;
+}
+
+// Whether a plane of an array may begin at an address that is no multiple of the element size.
+bool may_lie_askew(const Space& space, const Bound& array) {
+  int64_t odd = static_cast<int64_t>(reinterpret_cast<uintptr_t>(array.data) %
+                                     static_cast<uintptr_t>(array.element));
+  for (int i = 0; i < space.outer_count; ++i) odd |= array.outer[i] % array.element;
+  return (odd | array.batch % array.element) != 0;
 }
 
 // The VJP from x for windows of few taps, some planes at a time: their compact argmax into memory
@@ -201,13 +209,19 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
   part.batch = std::min(space.batch, kMostBytes / argmax.batch);
   const int64_t planes = part.batch;
   size_t scratch = 0;
-  // The last chunk may be smaller and be cut in another way, and chunks may lie askew in memory.
+  // The last chunk may be smaller and be cut in another way, and some chunks of an array may lie
+  // askew in memory while others do not.
+  const unsigned askew = (may_lie_askew(space, x) ? 1U : 0U) | (may_lie_askew(space, g) ? 2U : 0U) |
+                         (may_lie_askew(space, dx) ? 4U : 0U);
   for (const int64_t batch : {planes, space.batch % planes}) {
-    for (const int64_t skew : {0, 1}) {
-      if (batch == 0) continue;
+    for (unsigned skew = 0; skew <= askew; ++skew) {
+      if (batch == 0 || (skew & ~askew) != 0) continue;
       part.batch = batch;
       Bound at[3] = {x, g, dx};
-      for (Bound& array : at) array.data += skew;
+      for (unsigned i = 0; i < 3; ++i) {
+        at[i].data -= reinterpret_cast<uintptr_t>(at[i].data) % Arena::kAlign;
+        at[i].data += skew >> i & 1U;
+      }
       const auto count = [&](std::initializer_list<Step> steps) {
         for (const Step& step : steps) {
           Arena counting;
@@ -269,7 +283,7 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
   if (scatter.possible() && fits_scratch(scatter, exec)) {
     return run_job(scatter, scatter.planes(), scatter.grain(), exec, error);
   }
-  const PlanesJob planes(plan, space, PlanesJob::From::g, bound[1], &bound[0], &bound[2]);
+  const PlanesJob planes(plan, space, From::g, bound[1], &bound[0], &bound[2]);
   if (planes.possible() && fits_scratch(planes, exec)) {
     return run_job(planes, planes.tasks(), planes.grain(), exec, error);
   }

@@ -178,11 +178,11 @@ struct Square {
 };
 
 // Tiles at the edges overlap the ones before them; false, if there is no room for one.
-template <class Tile, class T>
+template <class Piece, class T>
 HWY_INLINE bool transpose_by(int64_t rows, int64_t columns, const T* from, int64_t src_row, T* to,
                              int64_t dst_row) {
   constexpr size_t kAhead = 4096;  // bytes
-  constexpr int64_t kHigh = Tile::kHigh, kWide = Tile::kWide;
+  constexpr int64_t kHigh = Piece::kHigh, kWide = Piece::kWide;
   if (rows < kHigh || columns < kWide) return false;
   for (int64_t next = 0; next < rows; next += kHigh) {
     const int64_t r = next + kHigh <= rows ? next : rows - kHigh;
@@ -192,7 +192,7 @@ HWY_INLINE bool transpose_by(int64_t rows, int64_t columns, const T* from, int64
       const T* ahead = from + r * src_row + after * kHigh + kAhead / sizeof(T);
       hwy::Prefetch(ahead);
       hwy::Prefetch(ahead + 64 / sizeof(T));
-      Tile::turn(from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
+      Piece::turn(from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
     }
   }
   return true;
