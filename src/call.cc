@@ -209,6 +209,13 @@ void work_on(void* arg, int64_t i) {
 
 Reservation::~Reservation() { std::free(owned_); }
 
+int64_t affordable_threads(int64_t threads, size_t each, size_t used) {
+  constexpr size_t kCall = 1024 * 1024, kThread = 64 * 1024;
+  if (each <= kThread) return threads;
+  const size_t left = used < kCall ? kCall - used : 0;
+  return std::clamp<int64_t>(static_cast<int64_t>(left / (each - kThread)), 1, threads);
+}
+
 int32_t Reservation::make(const Job& job, int64_t tasks, int64_t grain, const Exec& exec,
                           ndpool_error* error) {
   Arena counting;
@@ -217,6 +224,7 @@ int32_t Reservation::make(const Job& job, int64_t tasks, int64_t grain, const Ex
   tasks_ = tasks;
   const int64_t useful = (tasks + grain - 1) / grain;
   threads_ = std::max<int64_t>(1, std::min<int64_t>(exec.threads, useful));
+  if (!exec.scratch) threads_ = affordable_threads(threads_, each_, 0);
   // A few ranges per thread, so that a slow one does not keep the others waiting; who may cancel is
   // asked more often.
   const int64_t step = std::max<int64_t>(grain, tasks / (threads_ * 8));

@@ -119,6 +119,10 @@ class Reservation {
   alignas(Arena::kAlign) char small_[2048];
 };
 
+// How many of the threads a call can afford: beside its arrays it takes no more than 1 MiB, of
+// which `used` bytes are gone, and 64 KiB for each thread. One at least, whatever it needs.
+int64_t affordable_threads(int64_t threads, size_t each, size_t used);
+
 // Whether the caller's scratch, if there is any, has room for a job.
 bool fits_scratch(const Job& job, const Exec& exec);
 

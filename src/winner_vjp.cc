@@ -234,8 +234,11 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
   }
   // All memory first, so that nothing is written if there is too little.
   const size_t room = static_cast<size_t>(planes * argmax.batch) / Arena::kAlign + 1;
+  Exec own = exec;
+  own.threads = static_cast<int>(
+      affordable_threads(exec.threads, scratch + Arena::kAlign, room * Arena::kAlign));
   const size_t bytes =
-      room * Arena::kAlign + (scratch + Arena::kAlign) * static_cast<size_t>(exec.threads);
+      room * Arena::kAlign + (scratch + Arena::kAlign) * static_cast<size_t>(own.threads);
   const std::unique_ptr<char, decltype(&std::free)> memory(
       static_cast<char*>(std::aligned_alloc(Arena::kAlign, bytes)), &std::free);
   if (!memory) {
@@ -243,7 +246,6 @@ bool vjp_by_chunks(const Plan& plan, const Exec& exec, const Space& space, const
     return true;
   }
   argmax.data = memory.get();
-  Exec own = exec;
   own.scratch = memory.get() + room * Arena::kAlign;
   own.scratch_bytes = bytes - room * Arena::kAlign;
   const auto run = [&](std::initializer_list<Step> steps) {

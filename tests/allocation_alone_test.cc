@@ -181,15 +181,16 @@ TEST(Allocation, TheCallersScratchChangesNoBits) {
 }
 
 // Runs a line's problem as users do; says how much memory each call took at once.
+template <class T>
 void expect_little_memory(const std::string& line, int threads) {
   constexpr long kMost = 1 << 20;
   constexpr long kMostPerThread = 64 << 10;
   const Plan plan = Plan::parse(line).value();
   const Exec exec = {.threads = threads};
-  const std::vector<float> x(static_cast<std::size_t>(plan.input_count()), 1.5F);
-  const std::vector<float> g(static_cast<std::size_t>(plan.output_count()), 1.0F);
-  std::vector<float> y(g.size());
-  std::vector<float> dx(x.size());
+  const std::vector<T> x(static_cast<std::size_t>(plan.input_count()), T(1.5F));
+  const std::vector<T> g(static_cast<std::size_t>(plan.output_count()), T(1.0F));
+  std::vector<T> y(g.size());
+  std::vector<T> dx(x.size());
   plan.forward(x, y, exec);  // the pool's threads are made once
   const auto check = [&](const char* name, auto call) {
     allocations_of(call);
@@ -199,7 +200,7 @@ void expect_little_memory(const std::string& line, int threads) {
   check("forward", [&] { plan.forward(x, y, exec); });
   check("vjp", [&] { plan.vjp(x, g, dx, exec); });
   if (line.starts_with("smooth") || line.starts_with("lp")) {
-    std::vector<float> dy(g.size());
+    std::vector<T> dy(g.size());
     check("jvp", [&] { plan.jvp(x, x, y, dy, exec); });
   }
   if (line.starts_with("max") && line.find("ties=") == std::string::npos) {
@@ -242,8 +243,13 @@ TEST(Allocation, BesideItsArraysACallTakesAMegabyteAndALittleForEachThread) {
                            "lp f32 100x100 w31x31 s30",
                            "lp f32 4x30x30x30 w3x3x3 s1 p=3",
                            "lp f32 2x100x100 a7x7 p=3",
-                           "max f32 4x4x400x400 w2x2 ties=split"}) {
-    for (const int threads : {1, 2, 7}) expect_little_memory(line, threads);
+                           "max f32 4x4x400x400 w2x2 ties=split",
+                           "max f32 600x16x16 w3x3 s1 p1"}) {
+    for (const int threads : {1, 2, 7, 40}) expect_little_memory<float>(line, threads);
+  }
+  for (const char* line : {"max f16 629x4x9x11 w4x6x4 s3x2x3 p0:0x1:0x0:1 ties=last",
+                           "max f16 860x7x4x5 w3x3x1 s1 p2:0x0:0x0:0"}) {
+    for (const int threads : {1, 7, 40}) expect_little_memory<ndpool::float16>(line, threads);
   }
 }
 
