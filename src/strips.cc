@@ -83,7 +83,6 @@ void StripsJob::fill(Strip::Window* windows, Strip* strip) const {
     each_tap(span, strip->along, [&](int t, int32_t cell, bool present) {
       strip->cell[t][o] = cell;
       strip->present[t][o] = present ? ~uint32_t{0} : 0;
-      strip->whole = strip->whole && present;
     });
   }
   for (int64_t r = 0; r < strip->rows; ++r) {

@@ -371,7 +371,6 @@ struct Strip {
   const Window* windows = nullptr;
   int32_t cell[kMostTaps][kMostLanes] = {};      // in a row, of each tap along it
   uint32_t present[kMostTaps][kMostLanes] = {};  // of sums: all bits or none
-  bool whole = true;                             // no tap along a row is absent
   int64_t divisor = 1;                           // of sums
 };
 // False, if there may be NaN among the cells, and it is of the kind that must not meet one.

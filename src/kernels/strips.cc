@@ -62,7 +62,7 @@ bool pool_planes(const Strip& s, int64_t planes, const float* x, float* y) {
       if constexpr (fixed == 0) tap[1] = tap[2] = tap[3] = hn::Zero(d);
       for (int t = 0; t < along; ++t) {
         tap[t] = hn::TableLookupLanes(column, cell[t]);
-        if (kSums<Op> && !s.whole) tap[t] = hn::And(tap[t], present[t]);
+        if constexpr (kSums<Op>) tap[t] = hn::And(tap[t], present[t]);
       }
       V result = joined<Op>(tap, along);
       if constexpr (kSums<Op>) {
