@@ -130,7 +130,7 @@ void ColumnsJob::choose() {
 }
 
 int64_t ColumnsJob::planes_together() const {
-  if (lead_ > 0 || rows_ < down_.outputs || space_.outer_total() > 1) return 1;
+  if (lead_ > 0 || streaming_ || rows_ < down_.outputs || space_.outer_total() > 1) return 1;
   const int64_t cells = down_.cells * along_.cells, outputs = down_.outputs * along_.outputs;
   if (x_.batch != cells * size_ || (y_ && y_->batch != outputs * size_) ||
       (argmax_ && argmax_->batch != outputs)) {

@@ -384,6 +384,33 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* next, Meanwhile* f
   Read cells(c, o);
   using Kept = Pool<Cells, Op, taps, spacing>;
   Kept pool(c, o, left);
+  if constexpr (Kept::kWaits) {
+    typename Kept::Row kept[taps];
+    typename Read::V tap[taps];
+    int64_t row = c.first;
+    const auto step = [&](auto inside) HWY_ATTR {
+      for (int j = kKept; j < taps; ++j) {
+        cells.template read<inside(), Kept::kLate>(row + j, tap);
+        kept[j] = pool.along(tap);
+      }
+      pool.down(kept, cells);
+      row += spacing;
+      for (int j = 0; j < kKept; ++j) kept[j] = kept[j + spacing];
+    };
+    for (int j = 0; j < kKept; ++j) {
+      cells.template read<false, Kept::kLate>(row + j, tap);
+      kept[j] = pool.along(tap);
+    }
+    int64_t left_over = c.rows;
+    for (; left_over > 0 && row < 0; --left_over) step(std::false_type());
+    for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
+      next->advance(bytes * spacing * spacing);
+      step(std::true_type());
+      finished->send(bytes);
+    }
+    for (; left_over > 0; --left_over) step(std::false_type());
+    return !cells.seen_nan();
+  }
   // Copies, which nothing that is written can be part of.
   Fetch fetch = *next;
   Meanwhile meanwhile = *finished;
@@ -404,43 +431,30 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* next, Meanwhile* f
     };
     for (int j = 0; j < kKept; ++j) kept[j] = read(std::false_type(), row + j);
     int64_t left_over = c.rows;
-    if constexpr (Kept::kWaits) {
-      const auto plain_step = [&](auto inside) HWY_ATTR { step(inside); };
-      for (; left_over > 0 && row < 0; --left_over) plain_step(std::false_type());
-      for (; left_over > 0 && row + taps <= c.cell_rows; --left_over) {
-        next->advance(bytes * spacing * spacing);
-        plain_step(std::true_type());
-        finished->send(bytes);
-      }
-      for (; left_over > 0; --left_over) plain_step(std::false_type());
-    } else {
-      for (; left_over > 0 && row + kKept < 0; --left_over) step(std::false_type());
-      const int64_t most = (c.cell_rows - taps - row) / spacing + 1;
-      int64_t whole = row + taps > c.cell_rows ? 0 : left_over < most ? left_over : most;
-      left_over -= whole;
-      if constexpr (spacing == 1) {
-        // As many steps at a time as rows take to come round to the registers that they began in.
-        for (; whole >= taps; whole -= taps) {
-          fetch.advance(taps * bytes);
-          step(std::true_type());
-          step(std::true_type());
-          if constexpr (taps == 3) step(std::true_type());
-          meanwhile.send(taps * bytes);
-        }
-      }
-      for (; whole > 0; --whole) {
-        fetch.advance(bytes * spacing * spacing);
+    for (; left_over > 0 && row + kKept < 0; --left_over) step(std::false_type());
+    const int64_t most = (c.cell_rows - taps - row) / spacing + 1;
+    int64_t whole = row + taps > c.cell_rows ? 0 : left_over < most ? left_over : most;
+    left_over -= whole;
+    if constexpr (spacing == 1) {
+      // As many steps at a time as rows take to come round to the registers that they began in.
+      for (; whole >= taps; whole -= taps) {
+        fetch.advance(taps * bytes);
         step(std::true_type());
-        meanwhile.send(bytes);
+        step(std::true_type());
+        if constexpr (taps == 3) step(std::true_type());
+        meanwhile.send(taps * bytes);
       }
-      for (; left_over > 0; --left_over) step(std::false_type());
     }
+    for (; whole > 0; --whole) {
+      fetch.advance(bytes * spacing * spacing);
+      step(std::true_type());
+      meanwhile.send(bytes);
+    }
+    for (; left_over > 0; --left_over) step(std::false_type());
     cells.next_plane();
   }
-  if constexpr (!Kept::kWaits) {
-    *next = fetch;
-    *finished = meanwhile;
-  }
+  *next = fetch;
+  *finished = meanwhile;
   return !cells.seen_nan();
 }
 

@@ -279,7 +279,7 @@ struct ColumnRows {
   int64_t first = 0;                 // row of cells where the windows of the first outputs begin
   int64_t pad = 0;                   // along a row: the first tap is at cell -pad
   int64_t outputs = 0, rows = 0;     // at least a vector of them in a row
-  int64_t planes = 1;                // so many of these, one behind the other
+  int64_t planes = 1;                // so many of these, one behind the other; one, if streamed
   void* dst = nullptr;               // without gaps; none, if only winners are asked for
   bool streamed = false;             // what is written there goes on past the caches
   uint8_t* winners = nullptr;        // the numbers of winning taps, without gaps
