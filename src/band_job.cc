@@ -3,7 +3,6 @@
 #include <bit>
 
 #include "contiguous.h"
-#include "machine.h"
 #include "reductions.h"
 
 namespace ndpool {
@@ -91,8 +90,7 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   if (!y_ || is_half(type_) || native_lane(type_) != reduction_.lane) return;
   if (reduction_.sum && !is_float(type_)) return;
   if (!rows_in_lanes(space_, *y_)) return;
-  const size_t bytes = static_cast<size_t>(elements_of(space_, *y_) * y_->element);
-  streaming_ = bytes >= streaming_bytes() &&
+  streaming_ = is_beyond_caches(space_, *y_) &&
                bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
   if (finish_) divisor_ = plan_.counts.uniform();
   in_place_ = !streaming_ && (!finish_ || divisor_ != 0);

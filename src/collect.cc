@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "contiguous.h"
-#include "machine.h"
 
 namespace ndpool {
 namespace {
@@ -47,7 +46,7 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
     return std::max(kFewRows, bytes / (row + outputs_row / down.stride));
   };
   rows_ = rows(kBandBytes);
-  if (static_cast<size_t>(elements_of(space, dx) * size_) >= streaming_bytes()) {
+  if (is_beyond_caches(space, dx)) {
     const int64_t staged = std::min(Staged::whole_lines(rows(kStreamedBandBytes), row), down.cells);
     streaming_ = 2 * staged * row <= kMostBytes;
     if (streaming_) rows_ = staged;
@@ -84,6 +83,7 @@ void CollectJob::band(int64_t plane, Range rows, Staged* staged) const {
   const int64_t end = std::min((rows.end - 1 + down.pad_lo) / down.stride + 1, down.outputs);
   c.next_g = static_cast<const char*>(c.g) + end * along.outputs * size_;
   c.next_winners = c.winners + end * along.outputs;
+  c.far = streaming_;
   c.finished = staged->finished();
   plan_.kernels->collect->rows[plan_.type == NDPOOL_F64](c);
   staged->finish(dx, rows.size() * along.cells * size_);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "contiguous.h"
-#include "machine.h"
 #include "tap_list.h"
 
 namespace ndpool {
@@ -102,7 +101,7 @@ void ColumnsJob::choose() {
     return;
   }
   const int64_t row = along_.outputs * size_;
-  streaming_ = y_ && static_cast<size_t>(elements_of(space_, *y_) * size_) >= streaming_bytes();
+  streaming_ = y_ && is_beyond_caches(space_, *y_);
   rows_ =
       (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
   // Columns of few rows share too little, unless there is nothing to share.
@@ -240,6 +239,7 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
   c.planes = planes.size();
   c.dst = staged->room(y);
   c.streamed = streaming_;
+  c.far = is_beyond_caches(space_, x_);
   const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
   c.next = x + ((planes.size() - 1) * down_.cells + end) * row_bytes;
   c.finished = staged->finished();

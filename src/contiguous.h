@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "layout.h"
+#include "machine.h"
 
 namespace ndpool {
 
@@ -55,6 +56,11 @@ inline int64_t elements_of(const Space& space, const Bound& array) {
   int64_t n = space.outer_total() * space.batch * space.inner;
   for (int i = 0; i < space.pooled; ++i) n *= array.box[i].size();
   return n;
+}
+
+// Whether an array is so large that caches hold little of it when it has been read or written.
+inline bool is_beyond_caches(const Space& space, const Bound& array) {
+  return static_cast<size_t>(elements_of(space, array) * array.element) >= streaming_bytes();
 }
 
 }  // namespace ndpool

@@ -7,7 +7,6 @@
 
 #include "band_job.h"
 #include "contiguous.h"
-#include "machine.h"
 #include "reductions.h"
 #include "spread.h"
 
@@ -66,9 +65,7 @@ PlanesJob::PlanesJob(const Plan& plan, const Space& space, From from, const Boun
   if (lanes_ == kLanesTogether && plan.box_taps > kMostTaps) lanes_ = 0;
   if (lanes_ == 0) return;
   groups_ = (space.batch + lanes_ - 1) / lanes_;
-  streaming_ =
-      target && target->batch == target_.bytes() &&
-      static_cast<size_t>(elements_of(space, *target) * target->element) >= streaming_bytes();
+  streaming_ = target && target->batch == target_.bytes() && is_beyond_caches(space, *target);
   bool bands = false;
   with_bands({}, [&](const auto& job) { bands = job.possible(); });
   if (!bands) lanes_ = 0;

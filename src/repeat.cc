@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "contiguous.h"
-#include "machine.h"
 
 namespace ndpool {
 namespace {
@@ -54,8 +53,7 @@ RepeatJob::RepeatJob(const Plan& plan, const Space& space, const Bound& g, const
   const int64_t windows = std::max<int64_t>(1, kChunkBytes / (row_bytes_ * row_.window));
   chunk_rows_ = std::min(row_.cells, windows * row_.window);
   chunks_ = (row_.cells + chunk_rows_ - 1) / chunk_rows_;
-  streaming_ = chunk_rows_ * row_bytes_ <= kMostStagedBytes &&
-               static_cast<size_t>(elements_of(space, dx) * size_) >= streaming_bytes();
+  streaming_ = chunk_rows_ * row_bytes_ <= kMostStagedBytes && is_beyond_caches(space, dx);
   possible_ = true;
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "contiguous.h"
-#include "machine.h"
 
 namespace ndpool {
 namespace {
@@ -48,8 +47,7 @@ ScatterJob::ScatterJob(const Plan& plan, const Space& space, const Bound& g, con
     }
     tap_place_[tap] = place;
   }
-  const size_t bytes = static_cast<size_t>(elements_of(space, dx) * dx.element);
-  streaming_ = bytes >= streaming_bytes() && kTogether * cells_ * dx.element <= kMostStagedBytes;
+  streaming_ = is_beyond_caches(space, dx) && kTogether * cells_ * dx.element <= kMostStagedBytes;
   // Where no cell lies in two windows, comparing (spread.h) writes each cell once.
   bool overlap = false;
   for (int i = 0; i <= last_; ++i) {

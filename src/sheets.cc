@@ -6,7 +6,6 @@
 
 #include "contiguous.h"
 #include "identity.h"
-#include "machine.h"
 
 namespace ndpool {
 namespace {
@@ -88,8 +87,7 @@ void SheetsJob::choose() {
       std::max(down.pad_lo + down.cells, (down.outputs - 1) * down.stride + down.window);
   const int64_t plane = down.outputs * along.outputs;
   const bool in_one_piece = y_.batch == plane * y_.element;
-  streaming_ = in_one_piece &&
-               static_cast<size_t>(elements_of(space_, y_) * y_.element) >= streaming_bytes();
+  streaming_ = in_one_piece && is_beyond_caches(space_, y_);
   staged_ = streaming_ || !finished_ || along.outputs < lanes;
   sheet_.place_step = rows * along.cells;
   if (in_one_piece) {

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "contiguous.h"
-#include "machine.h"
 
 namespace ndpool {
 namespace {
@@ -106,9 +105,8 @@ void SpreadJob::choose_cut() {
   tasks_ = BandTasks(space_, dx_, planes_, rows_, cells_, inner_);
   possible_ = true;
   if (is_half(plan_.type) || !rows_in_lanes(space_, dx_)) return;
-  const size_t bytes = static_cast<size_t>(elements_of(space_, dx_) * dx_.element);
-  streaming_ =
-      bytes >= streaming_bytes() && bands_in_one_piece(space_, dx_, planes_, rows_, cells_, inner_);
+  streaming_ = is_beyond_caches(space_, dx_) &&
+               bands_in_one_piece(space_, dx_, planes_, rows_, cells_, inner_);
   in_place_ = !streaming_;
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "contiguous.h"
-#include "machine.h"
 
 namespace ndpool {
 namespace {
@@ -52,7 +51,7 @@ void StripsJob::choose() {
   together_ =
       std::clamp<int64_t>(kGroupBytes / ((strip_.plane + results_) * kSize), 1, space_.batch);
   groups_ = (space_.batch + together_ - 1) / together_;
-  streaming_ = static_cast<size_t>(elements_of(space_, y_) * kSize) >= streaming_bytes();
+  streaming_ = is_beyond_caches(space_, y_);
   possible_ = true;
 }
 

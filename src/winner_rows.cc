@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "contiguous.h"
-#include "machine.h"
 
 namespace ndpool {
 namespace {
@@ -43,8 +42,7 @@ WinnerRowsJob::WinnerRowsJob(const Plan& plan, const Space& space, const Bound& 
   constexpr int64_t kBytes = sizeof(float) + sizeof(uint32_t);
   if (row_outputs_ > kMostRingBytes / int64_t{sizeof(Span)}) return;
   if (outputs_ > kMostRingBytes / kBytes || ring_ > kMostRingBytes / kBytes / outputs_) return;
-  const size_t bytes = static_cast<size_t>(elements_of(space, y) * y.element);
-  streaming_ = bytes >= streaming_bytes() &&
+  streaming_ = is_beyond_caches(space, y) &&
                row_outputs_ <= kMostStagedBytes / (outputs_ * int64_t{sizeof(float)});
   possible_ = true;
 }

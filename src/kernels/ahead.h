@@ -16,26 +16,40 @@
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
 
-constexpr int64_t kAhead = 2048;  // bytes
+constexpr int64_t kAhead = 2048, kFarAhead = 32768;  // bytes
+
+// To the second cache. The first can wait for so few lines at a time that memory is idle between
+// them; if lines go to the second long before, memory is busy, and the first has not far to go.
+HWY_INLINE void fetch_far(const void* line) {
+  __builtin_prefetch(static_cast<const char*>(line) + kFarAhead, 0, 2);
+}
 
 // `count` elements, so many bytes behind `from`.
 template <class T>
 HWY_INLINE void fetch_ahead(const T* from, int64_t count, int64_t bytes = kAhead) {
   const T* first = from + bytes / int64_t{sizeof(T)};
-  for (int64_t i = 0; i < count; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(first + i);
+  for (int64_t i = 0; i < count; i += 64 / int64_t{sizeof(T)}) {
+    hwy::Prefetch(first + i);
+    fetch_far(first + i);
+  }
 }
 
-// What is needed after all that is computed now, line after line at the pace of that.
+// What is needed after all that is computed now, line after line at the pace of that. `far`: it
+// comes from memory, and what follows it will be needed, too.
 class Fetch {
  public:
-  explicit Fetch(const void* next) : next_(static_cast<const char*>(next)) {}
+  Fetch(const void* next, bool far) : next_(static_cast<const char*>(next)), far_(far) {}
   HWY_INLINE void advance(size_t bytes) {
     for (size_t i = 0; i < bytes; i += 64) hwy::Prefetch(next_ + i);
+    if (far_) {
+      for (size_t i = 0; i < bytes; i += 64) fetch_far(next_ + i);
+    }
     next_ += bytes;
   }
 
  private:
   const char* next_;
+  bool far_;
 };
 
 }  // namespace ndpool::HWY_NAMESPACE

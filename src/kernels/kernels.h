@@ -261,6 +261,7 @@ struct CollectRows {
   void* dst = nullptr;           // without gaps
   const void* next_g = nullptr;  // what is needed next, fetched meanwhile
   const void* next_winners = nullptr;
+  bool far = false;  // that comes from memory
   Finished finished;
 };
 
@@ -286,6 +287,7 @@ struct ColumnRows {
   uint8_t* winners = nullptr;        // the numbers of winning taps, without gaps
   int64_t divisor = 1;               // of sums
   const void* next = nullptr;        // cells needed next, fetched meanwhile
+  bool far = false;                  // those come from memory
   Finished finished;
 };
 // False, if there may be NaN among the cells, and it is of the kind that must not meet one.

@@ -7,7 +7,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/whole.cc"
 #include "hwy/foreach_target.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/order.h"
 #include "kernels/numbers.h"
@@ -18,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kFetched = 1024;  // bytes ahead
+// Nothing is fetched ahead here: processors foresee what is read from one end to the other.
 
 // All lanes to one.
 template <class Op, class D>
@@ -41,8 +40,6 @@ HWY_INLINE T extreme_of(D d, int64_t n, const T* from) {
   int64_t i = 0;
   for (; i + 4 * step <= n; i += 4 * step) {
     const T* at = from + i;
-    hwy::Prefetch(at + kFetched / sizeof(T));
-    hwy::Prefetch(at + 2 * step + kFetched / sizeof(T));
     a = Op::many(a, hn::LoadU(d, at));
     b = Op::many(b, hn::LoadU(d, at + step));
     c = Op::many(c, hn::LoadU(d, at + 2 * step));
@@ -112,9 +109,6 @@ HWY_INLINE void vectors_of_eighths(D d, const T* x, int64_t n, T* to, int64_t* c
   };
   for (; 8 * (*count + step) <= n; *count += step) {
     const T* at = x + 8 * *count;
-    for (int64_t k = 0; k < 8 * step; k += 64 / int64_t{sizeof(T)}) {
-      hwy::Prefetch(at + k + kFetched / sizeof(T));
-    }
     const auto load = [d, at, step](int64_t k) HWY_ATTR { return hn::LoadU(d, at + k * step); };
     const V low = pairs(pairs(load(0), load(1)), pairs(load(2), load(3)));
     const V high = pairs(pairs(load(4), load(5)), pairs(load(6), load(7)));
