@@ -18,15 +18,17 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What is read is folded into what is written, so that no load can be left out.
+// What is read is folded into what is written, so that no load can be left out. What is written is
+// never 0: some processors send lines of zeros to memory three times as fast as others.
 void touch(const uint8_t* HWY_RESTRICT from, size_t read, uint8_t* HWY_RESTRICT to, size_t write,
            bool streaming) {
   const hn::ScalableTag<uint8_t> d;
   const size_t step = hn::Lanes(d);
   const size_t loads = read / step, stores = write / step;
   const size_t each = stores == 0 ? 0 : loads / stores;
-  auto fold = hn::Zero(d);
-  size_t at = 0;
+  const size_t rest = stores == 0 ? 0 : loads % stores;  // loads beyond `each`, spread evenly
+  auto fold = hn::Set(d, uint8_t{1});
+  size_t at = 0, owed = 0;
   for (size_t i = 0; i < stores; ++i) {
     auto a = fold, b = hn::Zero(d);
     size_t j = 0;
@@ -35,6 +37,11 @@ void touch(const uint8_t* HWY_RESTRICT from, size_t read, uint8_t* HWY_RESTRICT 
       b = hn::Or(b, hn::LoadU(d, from + (at + 1) * step));
     }
     if (j < each) a = hn::Or(a, hn::LoadU(d, from + at++ * step));
+    owed += rest;
+    if (owed >= stores) {
+      owed -= stores;
+      b = hn::Or(b, hn::LoadU(d, from + at++ * step));
+    }
     fold = hn::Or(a, b);
     if (streaming) {
       hn::Stream(fold, d, to + i * step);

@@ -8,7 +8,7 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kBandBytes = 16 * 1024, kStreamedBandBytes = 8 * 1024;
+constexpr int64_t kBandBytes = 16 * 1024, kSmallBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
 constexpr int64_t kExact = int64_t{1} << 24;
 constexpr int64_t kTogetherBytes = 12 * 1024;
@@ -102,8 +102,8 @@ void ColumnsJob::choose() {
   }
   const int64_t row = along_.outputs * size_;
   streaming_ = y_ && is_beyond_caches(space_, *y_);
-  rows_ =
-      (streaming_ ? kStreamedBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
+  const bool small = streaming_ && down_.stride > 1;
+  rows_ = (small ? kSmallBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
   // Columns of few rows share too little, unless there is nothing to share.
   const bool apart = down_.stride >= down_.window;
   const int64_t few = (streaming_ ? kFewStreamedRows : kFewRows) / (apart ? 2 : 1);

@@ -9,6 +9,7 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kChunkBytes = 16 * 1024;
+constexpr int64_t kPieceBytes = 8 * 1024;
 constexpr int64_t kMostStagedBytes = 128 * 1024;
 
 }  // namespace
@@ -53,7 +54,13 @@ RepeatJob::RepeatJob(const Plan& plan, const Space& space, const Bound& g, const
   const int64_t windows = std::max<int64_t>(1, kChunkBytes / (row_bytes_ * row_.window));
   chunk_rows_ = std::min(row_.cells, windows * row_.window);
   chunks_ = (row_.cells + chunk_rows_ - 1) / chunk_rows_;
-  streaming_ = chunk_rows_ * row_bytes_ <= kMostStagedBytes && is_beyond_caches(space, dx);
+  const int64_t window_bytes = place_.window * space.inner * size_;  // of one row
+  if (row_.window * row_bytes_ > kChunkBytes) {
+    piece_ = std::clamp<int64_t>(kPieceBytes / window_bytes, 1, place_.outputs);
+  }
+  staged_bytes_ = piece_ > 0 ? piece_ * window_bytes + kPieceBytes : chunk_rows_ * row_bytes_;
+  streaming_ = staged_bytes_ <= kMostStagedBytes && is_beyond_caches(space, dx);
+  if (!streaming_) staged_bytes_ = 0;
   possible_ = true;
 }
 
@@ -62,8 +69,7 @@ int64_t RepeatJob::grain() const {
 }
 
 void RepeatJob::work(Arena* arena, TaskQueue* queue) const {
-  char* staged = static_cast<char*>(
-      arena->take(streaming_ ? chunk_rows_ * row_bytes_ : 0, static_cast<size_t>(1)));
+  char* staged = arena->take<char>(staged_bytes_);
   if (!queue) return;
   for (Range range; queue->take(&range);) {
     for (int64_t task = range.begin; task < range.end; ++task) run(task, staged);
@@ -91,22 +97,52 @@ void RepeatJob::run(int64_t task, char* staged) const {
     g += output * step * g_row_bytes_;
     step *= axes_[i].outputs;
   }
-  char* const first = streaming_ ? staged : to;
-  char* at = first;
+  g += rows.begin / row_.window * g_row_bytes_;
+  if (streaming_ && piece_ > 0) return stream_pieces(rows, g, held, staged, to);
+  write_rows(rows, g, held, streaming_ ? staged : to);
+  if (streaming_) {
+    plan_.kernels->move->stream(staged, to, static_cast<size_t>(rows.size() * row_bytes_));
+  }
+}
+
+void RepeatJob::write_rows(Range rows, const char* g, bool held, char* to) const {
   const Repeat shape{place_.outputs, space_.inner, place_.window, place_.cells,
                      plan_.counts.uniform()};
-  for (int64_t r = rows.begin; r < rows.end; at += row_bytes_, ++r) {
-    const int64_t output = r / row_.window;
-    if (!held || output >= row_.outputs) {
-      std::memset(at, 0, static_cast<size_t>(row_bytes_));
+  const size_t bytes = static_cast<size_t>(row_bytes_);
+  for (int64_t r = rows.begin; r < rows.end; to += row_bytes_, ++r) {
+    if (!held || r / row_.window >= row_.outputs) {
+      std::memset(to, 0, bytes);
     } else if (r % row_.window != 0 && r > rows.begin) {
-      std::memcpy(at, at - row_bytes_, static_cast<size_t>(row_bytes_));
+      std::memcpy(to, to - row_bytes_, bytes);
     } else {
-      plan_.kernels->move->repeat_divided[size_ == 8](shape, g + output * g_row_bytes_, at);
+      plan_.kernels->move->repeat_divided[size_ == 8](shape, g, to);
+      g += g_row_bytes_;
     }
   }
-  if (streaming_) {
-    plan_.kernels->move->stream(first, to, static_cast<size_t>(rows.size() * row_bytes_));
+}
+
+void RepeatJob::stream_pieces(Range rows, const char* g, bool held, char* staged, char* to) const {
+  const MoveKernels& move = *plan_.kernels->move;
+  const int64_t group = space_.inner * size_;
+  held = held && rows.begin / row_.window < row_.outputs;
+  for (int64_t first = 0; first < place_.cells;) {
+    const int64_t output = first / place_.window;
+    const int64_t outputs = held ? std::min(piece_, place_.outputs - output) : 0;
+    // Behind the last output there may be cells without one.
+    const int64_t room = std::max<int64_t>(1, kPieceBytes / group);
+    const int64_t cells =
+        std::min(place_.cells - first, outputs > 0 ? outputs * place_.window : room);
+    const size_t bytes = static_cast<size_t>(cells * group);
+    if (outputs > 0) {
+      const Repeat shape{outputs, space_.inner, place_.window, cells, plan_.counts.uniform()};
+      move.repeat_divided[size_ == 8](shape, g + output * group, staged);
+    } else {
+      std::memset(staged, 0, bytes);
+    }
+    for (int64_t r = 0; r < rows.size(); ++r) {
+      move.stream(staged, to + r * row_bytes_ + first * group, bytes);
+    }
+    first += cells;
   }
 }
 

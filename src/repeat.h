@@ -27,6 +27,10 @@ class RepeatJob : public Job {
     int64_t cells = 1, outputs = 1, window = 1;
   };
   void run(int64_t task, char* staged) const;
+  // The rows of a chunk, from the gradients of the first one on; `held`: windows hold them.
+  void write_rows(Range rows, const char* g, bool held, char* to) const;
+  // The same past the caches, for long rows: pieces of one go to all rows of its window.
+  void stream_pieces(Range rows, const char* g, bool held, char* staged, char* to) const;
 
   const Plan& plan_;
   const Space& space_;
@@ -39,6 +43,8 @@ class RepeatJob : public Job {
   Extent row_, place_;
   int64_t planes_ = 1, slabs_ = 1, chunks_ = 1, chunk_rows_ = 1;
   int64_t row_bytes_ = 0, g_row_bytes_ = 0;
+  int64_t staged_bytes_ = 0;
+  int64_t piece_ = 0;  // outputs of a row that are repeated at once; 0: whole rows
   bool planes_are_rows_ = false, streaming_ = false, possible_ = false;
 };
 

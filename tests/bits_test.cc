@@ -98,6 +98,8 @@ const std::vector<std::string>& squares() {
                                                  "50x9x17 w3x3 s2 p1:0x1",
                                                  "3x9x11x24 w3x3 s1 p1 axes=1,2",
                                                  "2x8x9x5 w3x2 s2x1 p1 axes=1,2",
+                                                 "2x5x83x64 w2x2 axes=1,2",
+                                                 "2x6x40x130 w3x2 axes=1,2",
                                                  "1x20x1100 w3x3 s1 p1",
                                                  "1x27x1201 w3x3 s2 p1"};
   return lines;

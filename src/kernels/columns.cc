@@ -15,7 +15,7 @@ namespace {
 #if HWY_TARGET != HWY_SCALAR
 
 struct Floats {
-  static constexpr bool kAllSquares = true, kRuns = true;
+  static constexpr bool kAllSquares = true, kRuns = true, kPairs = false;
   using T = float;
   using D = hn::CappedTag<float, 8>;
   using V = hn::Vec<D>;

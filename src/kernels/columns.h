@@ -9,6 +9,7 @@
 //   kRuns           true: pairs cost more than neighbours, which are joined first and then taken
 //                   apart; then there is one(at), a cell in all lanes
 //   store(v, to)    lanes that are cells
+//   kPairs          true: they are those of pair_columns.h
 //   kAllSquares     false: no squares of 2x2 taps with spacing 1, and no row of one vector that
 //                   lacks a cell at both ends; code that few would use is code all the same
 //   Quotient(divisor).store(sum, to)
@@ -26,7 +27,9 @@
 #include "kernels/ahead.h"
 #include "kernels/column_pools.h"
 #include "kernels/kernels.h"
+#include "kernels/moved.h"
 #include "kernels/numbers.h"
+#include "kernels/pair_columns.h"
 #include "kernels/streamer.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,23 +38,6 @@ namespace ndpool::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-
-// Lanes of up to two blocks, where their neighbours were; in the lane that is left, one of the
-// other vector (its first block, all of it the same).
-template <class D>
-HWY_INLINE hn::Vec<D> moved_up(D d, hn::Vec<D> v, hn::Vec<D> first) {
-  constexpr size_t kSize = sizeof(hn::TFromD<D>);
-  static_assert(hn::MaxLanes(D()) * kSize <= 32);
-  if constexpr (hn::MaxLanes(D()) * kSize == 32) first = hn::ConcatLowerLower(d, v, first);
-  return hn::CombineShiftRightBytes<16 - kSize>(d, v, first);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> moved_down(D d, hn::Vec<D> v, hn::Vec<D> last) {
-  constexpr size_t kSize = sizeof(hn::TFromD<D>);
-  static_assert(hn::MaxLanes(D()) * kSize <= 32);
-  if constexpr (hn::MaxLanes(D()) * kSize == 32) last = hn::ConcatLowerUpper(d, last, v);
-  return hn::CombineShiftRightBytes<kSize>(d, last, v);
-}
 
 // The column of outputs from `o` on. Its first window begins before the row of cells (`left`), its
 // last ends behind it (`right`); what lies beside a row is never read.
@@ -206,12 +192,19 @@ class Column {
   hn::Mask<D> first_, last_;
 };
 
+template <class Cells>
+HWY_INLINE size_t outputs_at_once() {
+  return hn::Lanes(typename Cells::D()) / (Cells::kPairs ? 2 : 1);
+}
+
 template <template <class, class, int, int> class Pool, class Cells, class Op, int taps,
           int spacing, bool padded, bool left, bool right>
 HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* next, Meanwhile* finished) {
-  using Read = Column<Cells, Op, taps, spacing, padded, left, right>;
+  using Read =
+      std::conditional_t<Cells::kPairs, PairColumn<Cells, Op, taps, spacing, padded, left, right>,
+                         Column<Cells, Op, taps, spacing, padded, left, right>>;
   constexpr int kKept = Read::kKept;
-  const size_t bytes = hn::Lanes(typename Cells::D()) * sizeof(typename Cells::T);
+  const size_t bytes = outputs_at_once<Cells>() * sizeof(typename Cells::T);
   Read cells(c, o);
   using Kept = Pool<Cells, Op, taps, spacing>;
   Kept pool(c, o, left);
@@ -266,14 +259,16 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* next, Meanwhile* f
     const int64_t most = (c.cell_rows - taps - row) / spacing + 1;
     int64_t whole = row + taps > c.cell_rows ? 0 : left_over < most ? left_over : most;
     left_over -= whole;
-    if constexpr (spacing == 1) {
-      // As many steps at a time as rows take to come round to the registers that they began in.
-      for (; whole >= taps; whole -= taps) {
-        fetch.advance(taps * bytes);
+    // As many steps at a time as rows take to come round to the registers that they began in.
+    // (Pairs of integers take so few instructions that what else is done matters.)
+    constexpr int kSteps = spacing == 1 ? taps : Cells::kPairs && !kNumbers<Op> ? 2 : 1;
+    if constexpr (kSteps > 1) {
+      for (; whole >= kSteps; whole -= kSteps) {
+        fetch.advance(kSteps * spacing * spacing * bytes);
         step(std::true_type());
         step(std::true_type());
-        if constexpr (taps == 3) step(std::true_type());
-        meanwhile.send(taps * bytes);
+        if constexpr (kSteps == 3) step(std::true_type());
+        meanwhile.send(kSteps * bytes);
       }
     }
     for (; whole > 0; --whole) {
@@ -292,7 +287,7 @@ HWY_INLINE bool column(const ColumnRows& c, int64_t o, Fetch* next, Meanwhile* f
 template <template <class, class, int, int> class Pool, class Cells, class Op, int taps,
           int spacing, bool padded>
 bool rows(const ColumnRows& c) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
+  const int64_t lanes = static_cast<int64_t>(outputs_at_once<Cells>());
   const bool before = c.pad > 0;
   const bool behind = (c.outputs - 1) * spacing - c.pad + taps > c.cells;
   Fetch fetch(c.next, c.far);
@@ -331,6 +326,14 @@ bool columns_of_pairs(const ColumnRows& c) {
 }
 
 template <template <class, class, int, int> class Pool, class Cells, class Op>
+bool columns_of_neighbours(const ColumnRows& c) {
+  if constexpr (Cells::kAllSquares) {
+    if (c.taps == 2) return rows<Pool, Cells, Op, 2, 1, false>(c);
+  }
+  return rows<Pool, Cells, Op, 3, 1, false>(c);
+}
+
+template <template <class, class, int, int> class Pool, class Cells, class Op>
 bool columns(const ColumnRows& c) {
   using Kept = Pool<Cells, Op, 3, 2>;
   if constexpr (kNumbers<Op> && Kept::kLate) {
@@ -338,11 +341,8 @@ bool columns(const ColumnRows& c) {
     // haste (measured, not understood): the longer way.
     if (c.streamed && c.spacing == 2) return columns_of_pairs<AlongFirst, Cells, Op>(c);
   }
-  if (c.spacing == 2) return columns_of_pairs<Pool, Cells, Op>(c);
-  if constexpr (Cells::kAllSquares) {
-    if (c.taps == 2) return rows<Pool, Cells, Op, 2, 1, false>(c);
-  }
-  return rows<Pool, Cells, Op, 3, 1, false>(c);
+  return c.spacing == 2 ? columns_of_pairs<Pool, Cells, Op>(c)
+                        : columns_of_neighbours<Pool, Cells, Op>(c);
 }
 
 #endif

@@ -8,9 +8,11 @@
 #include "hwy/foreach_target.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/ahead.h"
 #include "kernels/divide.h"
 #include "kernels/groups.h"
 #include "kernels/streamer.h"
+#include "kernels/tap_rows.h"
 #include "kernels/turn.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -181,7 +183,7 @@ struct Square {
 template <class Piece, class T>
 HWY_INLINE bool transpose_by(int64_t rows, int64_t columns, const T* from, int64_t src_row, T* to,
                              int64_t dst_row) {
-  constexpr size_t kAhead = 4096;  // bytes
+  constexpr size_t kTilesAhead = 4096;  // bytes
   constexpr int64_t kHigh = Piece::kHigh, kWide = Piece::kWide;
   if (rows < kHigh || columns < kWide) return false;
   for (int64_t next = 0; next < rows; next += kHigh) {
@@ -189,7 +191,7 @@ HWY_INLINE bool transpose_by(int64_t rows, int64_t columns, const T* from, int64
     for (int64_t after = 0; after < columns; after += kWide) {
       const int64_t c = after + kWide <= columns ? after : columns - kWide;
       // Rows without gaps between them are read as one piece of memory, tile by tile.
-      const T* ahead = from + r * src_row + after * kHigh + kAhead / sizeof(T);
+      const T* ahead = from + r * src_row + after * kHigh + kTilesAhead / sizeof(T);
       hwy::Prefetch(ahead);
       hwy::Prefetch(ahead + 64 / sizeof(T));
       Piece::turn(from + r * src_row + c, src_row, to + c * dst_row + r, dst_row);
@@ -224,6 +226,20 @@ void transpose(int64_t rows, int64_t columns, const void* src, int64_t src_row, 
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// n quotients, at least a vector of them, each twice; the last vector overlaps the one before it.
+template <class D, class T>
+HWY_INLINE void quotients_twice(D d, const Divide<T>& divide, int64_t n, const T* HWY_RESTRICT from,
+                                T* HWY_RESTRICT to) {
+  const auto factor = hn::Set(d, divide.factor), divisor = hn::Set(d, divide.divisor);
+  each_vector(d, n, [&](int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, from + i);
+    const auto q = divide.exact ? hn::Mul(v, factor) : hn::Div(v, divisor);
+    hn::StoreInterleaved2(q, q, d, to + 2 * i);
+  });
+}
+#endif
+
 template <class T>
 void repeat_divided(const Repeat& shape, const void* src, void* dst) {
   const T* HWY_RESTRICT from = static_cast<const T*>(src);
@@ -231,19 +247,15 @@ void repeat_divided(const Repeat& shape, const void* src, void* dst) {
   const Divide<T> divide(shape.divisor);
   const int64_t inner = shape.inner, times = shape.times;
   const int64_t whole = shape.places / times < shape.groups ? shape.places / times : shape.groups;
+  fetch_ahead(from, shape.groups * inner);
   int64_t i = 0;
-  if (inner == 1 && times == 2) {
 #if HWY_TARGET != HWY_SCALAR
-    const hn::ScalableTag<T> d;
-    const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-    const auto factor = hn::Set(d, divide.factor), divisor = hn::Set(d, divide.divisor);
-    for (; i + step <= whole; i += step) {
-      const auto v = hn::LoadU(d, from + i);
-      const auto q = divide.exact ? hn::Mul(v, factor) : hn::Div(v, divisor);
-      hn::StoreInterleaved2(q, q, d, to + 2 * i);
-    }
-#endif
+  const hn::CappedTag<T, 32 / sizeof(T)> d;
+  if (inner == 1 && times == 2 && whole >= static_cast<int64_t>(hn::Lanes(d))) {
+    quotients_twice(d, divide, whole, from, to);
+    i = whole;
   }
+#endif
   if (inner == 1) {
     for (; i < whole; ++i) {
       const T value = divide(from[i]);

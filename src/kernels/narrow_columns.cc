@@ -22,7 +22,7 @@ namespace {
 // What all have: lanes of L.
 template <class Type, class L>
 struct Narrow {
-  static constexpr bool kAllSquares = false, kRuns = false;
+  static constexpr bool kAllSquares = false, kRuns = false, kPairs = false;
   using T = Type;
   using D = hn::CappedTag<L, 32 / sizeof(L)>;
   using V = hn::Vec<D>;
@@ -213,24 +213,88 @@ struct BFloat16s : Narrow<uint16_t, float> {
   }
 };
 
+// Cells as lanes, for extrema at spacing 2; of halves, integers in the same order but for NaN.
+template <class Type, class Lane>
+struct Pairs {
+  static constexpr bool kAllSquares = false, kRuns = false, kPairs = true;
+  using T = Type;
+  using D = hn::CappedTag<Lane, 32 / sizeof(Lane)>;
+  using V = hn::Vec<D>;
+  static constexpr bool kKeys = !std::is_same_v<T, Lane>;
+  static HWY_INLINE const Lane* lanes(const T* at) { return reinterpret_cast<const Lane*>(at); }
+  // The other way round it is the same.
+  static HWY_INLINE V key(V v) {
+    if constexpr (!kKeys) {
+      return v;
+    } else {
+      return hn::Xor(v, hn::And(hn::ShiftRight<15>(v), hn::Set(hn::DFromV<V>(), Lane{0x7FFF})));
+    }
+  }
+  template <class Wide>
+  static HWY_INLINE void store(Wide v, T* to) {
+    if constexpr (kKeys) {
+      const hn::RepartitionToNarrow<hn::RebindToSigned<hn::DFromV<Wide>>> narrow;
+      v = hn::BitCast(hn::DFromV<Wide>(), key(hn::BitCast(narrow, v)));
+    }
+    const hn::Rebind<hwy::MakeUnsigned<T>, hn::DFromV<Wide>> narrow;
+    hn::StoreU(hn::TruncateTo(narrow, v), narrow, reinterpret_cast<hwy::MakeUnsigned<T>*>(to));
+  }
+};
+template <class Half>
+struct HalfPairs : Pairs<uint16_t, int16_t> {
+  // Keys of NaN lie beyond those of infinity, at that end which their sign is for.
+  static HWY_INLINE bool is_suspect(V v) {
+    constexpr int16_t kInfinity = std::is_same_v<Half, Float16> ? 0x7C00 : 0x7F80;
+    const D d;
+    const V least = hn::Set(d, static_cast<int16_t>(-kInfinity - 1));
+    const V most = hn::Set(d, kInfinity);
+    return !hn::AllFalse(d, hn::Or(hn::Lt(v, least), hn::Gt(v, most)));
+  }
+};
+
+template <class E, class Cells>
+bool whole_extremes(const ColumnRows& c) {
+  using T = typename Cells::T;
+  using Op = Extremum<E>;
+  return c.spacing == 2 ? columns_of_pairs<PairExtremes, Pairs<T, T>, Op>(c)
+                        : columns_of_neighbours<Values, Cells, Op>(c);
+}
+
 template <class Cells>
-ColumnKernels kernels_of() {
+ColumnKernels whole_kernels_of() {
   ColumnKernels k;
   k.lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
-  k.extremes[kMax].anything = columns<Values, Cells, Extremum<Max>>;
-  k.extremes[kMin].anything = columns<Values, Cells, Extremum<Min>>;
+  k.extremes[kMax].anything = whole_extremes<Max, Cells>;
+  k.extremes[kMin].anything = whole_extremes<Min, Cells>;
+  k.average = columns<Values, Cells, Sum>;
+  return k;
+}
+
+// At spacing 2, columns of numbers alone.
+template <class E, class Half, class Cells>
+bool half_numbers(const ColumnRows& c) {
+  return c.spacing == 2 ? columns_of_pairs<PairExtremes, HalfPairs<Half>, OfNumbers<E>>(c)
+                        : columns_of_neighbours<Values, Cells, Extremum<E>>(c);
+}
+
+template <class Half, class Cells>
+ColumnKernels half_kernels_of() {
+  ColumnKernels k;
+  k.lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
+  k.extremes[kMax] = {half_numbers<Max, Half, Cells>, columns<Values, Cells, Extremum<Max>>};
+  k.extremes[kMin] = {half_numbers<Min, Half, Cells>, columns<Values, Cells, Extremum<Min>>};
   k.average = columns<Values, Cells, Sum>;
   return k;
 }
 
 NarrowColumnKernels make_table() {
   NarrowColumnKernels t;
-  t.of[NDPOOL_F16] = kernels_of<Float16s>();
-  t.of[NDPOOL_BF16] = kernels_of<BFloat16s>();
-  t.of[NDPOOL_I8] = kernels_of<Integers<int8_t>>();
-  t.of[NDPOOL_U8] = kernels_of<Integers<uint8_t>>();
-  t.of[NDPOOL_I16] = kernels_of<Integers<int16_t>>();
-  t.of[NDPOOL_U16] = kernels_of<Integers<uint16_t>>();
+  t.of[NDPOOL_F16] = half_kernels_of<Float16, Float16s>();
+  t.of[NDPOOL_BF16] = half_kernels_of<BFloat16, BFloat16s>();
+  t.of[NDPOOL_I8] = whole_kernels_of<Integers<int8_t>>();
+  t.of[NDPOOL_U8] = whole_kernels_of<Integers<uint8_t>>();
+  t.of[NDPOOL_I16] = whole_kernels_of<Integers<int16_t>>();
+  t.of[NDPOOL_U16] = whole_kernels_of<Integers<uint16_t>>();
   return t;
 }
 

@@ -19,6 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The extremum of numbers: one instruction instead of three.
 template <class E>
 struct OfNumbers {
+  using Opposite = OfNumbers<typename E::Opposite>;
   template <class V>
   static HWY_INLINE V many(V a, V b) {
     return E::extreme(a, b);

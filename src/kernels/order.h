@@ -16,7 +16,9 @@ namespace ndpool::HWY_NAMESPACE {
 inline bool either(int a, int b) { return (a | b) != 0; }
 inline bool both(int a, int b) { return (a & b) != 0; }
 
+struct Min;
 struct Max {
+  using Opposite = Min;
   template <class T>
   static bool beats(T a, T b) {
     if constexpr (hwy::IsFloat<T>()) return either(a > b, both(a != a, b == b));
@@ -37,6 +39,7 @@ struct Max {
 };
 
 struct Min {
+  using Opposite = Max;
   template <class T>
   static bool beats(T a, T b) {
     if constexpr (hwy::IsFloat<T>()) return either(a < b, both(a != a, b == b));
