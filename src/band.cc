@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "contiguous.h"
+
 namespace ndpool {
 namespace {
 
@@ -17,7 +19,8 @@ Band::Band(const BandWork& work, Arena* arena)
       r_(*work.reduction),
       last_(r_.space->pooled - 1),
       row_(last_ - 1),
-      size_(static_cast<int64_t>(lane_size(r_.lane))) {
+      size_(static_cast<int64_t>(lane_size(r_.lane))),
+      far_(r_.native && is_beyond_caches(*r_.space, *r_.source)) {
   const auto take = [&](int64_t elements) {
     return static_cast<char*>(arena->take(elements, static_cast<size_t>(size_)));
   };
@@ -410,6 +413,15 @@ void Band::direct(const BandTask& task, const View& view, const BandTarget& targ
       t.index = at(target.index, r * target.index_row + o * target.index_position);
       t.index_plane = row.every * target.index_row;
       t.index_row = run.every * target.index_position;
+      if (far_ && row_ >= 0 && inner_ == r_.space->inner) {
+        // The rows behind those of this row of windows, one after another: memory reads them faster
+        // than several at once.
+        const int64_t fresh = std::min(r_.lines[row_].pace(), row.taps);
+        const int64_t behind = row.source - view.first_row + (row.taps - 1) * row.step + 1;
+        t.next = at(view.data, view.before + behind * view.row +
+                                   fresh * (run.source - view.first) * view.position);
+        t.fetch_next = fresh * t.src_row;
+      }
       w_.combine(t);
     });
   };

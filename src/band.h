@@ -133,6 +133,7 @@ class Band {
   const Reduction& r_;
   int last_, row_;  // numbers of the last axis and of the one before it (-1: none)
   int64_t size_;    // of a lane
+  bool far_;        // cells are lanes, and come from memory
   int64_t inner_ = 1;
   char* loaded_ = nullptr;
   char* reduced_ = nullptr;

@@ -20,8 +20,13 @@ constexpr int64_t kAhead = 2048, kFarAhead = 32768;  // bytes
 
 // To the second cache. The first can wait for so few lines at a time that memory is idle between
 // them; if lines go to the second long before, memory is busy, and the first has not far to go.
+HWY_INLINE void fetch_later(const void* line) { __builtin_prefetch(line, 0, 2); }
+template <class T>
+HWY_INLINE void fetch_later(const T* from, int64_t count) {
+  for (int64_t i = 0; i < count; i += 64 / int64_t{sizeof(T)}) fetch_later(from + i);
+}
 HWY_INLINE void fetch_far(const void* line) {
-  __builtin_prefetch(static_cast<const char*>(line) + kFarAhead, 0, 2);
+  fetch_later(static_cast<const char*>(line) + kFarAhead);
 }
 
 // `count` elements, so many bytes behind `from`.

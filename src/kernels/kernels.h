@@ -80,6 +80,10 @@ struct TapRows {
   // Values and sums: so many elements are fetched ahead of their use with each row, if they are few
   // or the taps are many.
   int64_t fetch = 0;
+  // What is needed later comes from there, so many elements with each row. (Not all kernels that
+  // find winners look at it.)
+  const void* next = nullptr;
+  int64_t fetch_next = 0;
   int64_t divisor = 0;  // of sums of f32 and f64, if not 0
 };
 using TapsFn = void (*)(const TapRows& taps);

@@ -290,8 +290,11 @@ void combine_taps(const TapRows& t) {
       divides = true;
     }
   }
-  each_row<T>(t, [=, &t](const T* from, T* to, int64_t) HWY_ATTR {
+  const T* next = static_cast<const T*>(t.next);
+  each_row<T>(t, [=, &t, &next](const T* from, T* to, int64_t) HWY_ATTR {
     fetch_ahead(from, ahead);
+    fetch_later(next, t.fetch_next);
+    next += t.fetch_next;
     function(from, t, to);
     if constexpr (kSums<Op> && hwy::IsFloat<T>()) {
       if (t.divisor != 0 && !divides) divide_row(t.lanes, t.divisor, to);

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/winner_taps.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/ahead.h"
 #include "kernels/load_bytes.h"
 #include "kernels/order.h"
 #include "kernels/tap_rows.h"
@@ -106,11 +107,14 @@ HWY_INLINE void find_in_fixed(D d, TapRows t) {
     offsets[k] = t.offsets[k];
     numbers[k] = hn::Set(du, static_cast<I>(t.numbers[k]));
   }
+  const T* next = static_cast<const T*>(t.next);
   for (int64_t p = 0; p < t.planes; ++p) {
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = static_cast<const T*>(t.src) + p * t.src_plane + r * t.src_row;
       T* to = static_cast<T*>(t.dst) + p * t.dst_plane + r * t.dst_row;
       I* index = static_cast<I*>(t.index) + p * t.index_plane + r * t.index_row;
+      fetch_later(next, t.fetch_next);
+      next += t.fetch_next;
       for (int64_t begin = 0; begin < lanes; begin += step) {
         const int64_t i = begin + step <= lanes ? begin : lanes - step;
         auto best = hn::LoadU(d, from + offsets[0] + i);
