@@ -335,6 +335,14 @@ void Band::fused(const BandTask& task, const View& view, Range positions, Range 
                                      (row_ < 0 ? 0 : run.source - view.first_row) * view.row);
     f.across.src_plane = view.plane;
     f.across.src_row = run.pace * view.row;
+    if (far_ && row_ > 0) {
+      // The slabs behind those of these windows, one after another.
+      const Span& slabs = before_[row_ - 1];
+      const int64_t fresh = std::min(r_.lines[row_ - 1].pace(), slabs.count);
+      f.across.next = at(f.across.src, slabs.count * view.distance[row_ - 1] +
+                                           (fresh - 1) * (run.source - view.first_row) * view.row);
+      f.across.fetch_next = fresh * f.across.src_row;
+    }
     f.along.dst = at(target.values, r * target.row);
     f.along.dst_row = run.every * target.row;
     // Long rows that go past the caches gain nothing: memory is what they wait for.

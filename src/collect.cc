@@ -83,7 +83,7 @@ void CollectJob::band(int64_t plane, Range rows, Staged* staged) const {
   const int64_t end = std::min((rows.end - 1 + down.pad_lo) / down.stride + 1, down.outputs);
   c.next_g = static_cast<const char*>(c.g) + end * along.outputs * size_;
   c.next_winners = c.winners + end * along.outputs;
-  c.far = streaming_;
+  c.later.behind = streaming_;
   c.finished = staged->finished();
   plan_.kernels->collect->rows[plan_.type == NDPOOL_F64](c);
   staged->finish(dx, rows.size() * along.cells * size_);

@@ -117,6 +117,7 @@ void ColumnsJob::choose() {
   if (lead_ > 0 && apart && along_.cells * size_ > kShortRowBytes) return;
   for (int i = 0; i < lead_; ++i) lead_outputs_ *= plan_.axes[i].outputs;
   planes_ = space_.outer_total() * space_.batch * lead_outputs_;
+  far_ = is_beyond_caches(space_, x_);
   together_ = planes_together();
   if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
   if (together_ > 1) {
@@ -190,6 +191,9 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
                       ColumnRows* c) const {
   int64_t step = down_.cells * along_.cells, steps[kMaxPooled];
   Span spans[kMaxPooled];
+  const char* const whole = x;
+  const int64_t number = window;
+  const int64_t rows_before = (c->first + down_.pad) / down_.stride;
   x += first * along_.cells * size_;
   for (int i = lead_ - 1; i >= 0; --i) {
     const Axis& axis = plan_.axes[i];
@@ -210,6 +214,17 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
   c->next = x + lanes * size_;  // of the first plane
   c->src = x;
   if (t.taps == 1) return;
+  if (far_) {
+    // What windows further on the first axis need, as far as these have come on the others.
+    const int64_t fresh = std::min(plan_.axes[0].stride, plan_.axes[0].window) * steps[0];
+    const int64_t inner = lead_outputs_ / plan_.axes[0].outputs;
+    const int64_t of_plane = fresh / inner, of_row = of_plane / down_.outputs;
+    c->later = {false,
+                whole + ((spans[0].last() + 1) * steps[0] + of_plane * (number % inner) +
+                         of_row * rows_before) *
+                            size_,
+                static_cast<size_t>(of_plane / (down_.cells * along_.cells))};
+  }
   c->src = to;
   t.lanes = lanes;
   t.src = x;
@@ -239,9 +254,9 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
   c.planes = planes.size();
   c.dst = staged->room(y);
   c.streamed = streaming_;
-  c.far = is_beyond_caches(space_, x_);
   const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
   c.next = x + ((planes.size() - 1) * down_.cells + end) * row_bytes;
+  c.later.behind = far_;
   c.finished = staged->finished();
   if (argmax_) {
     c.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, plane)) +

@@ -67,7 +67,7 @@ class ColumnsJob : public Job {
   int64_t planes_ = 0;               // in all
   int64_t rows_ = 0, together_ = 1;  // of outputs in a band; whole planes in one
   PlaneTasks tasks_;
-  bool streaming_ = false, possible_ = false;
+  bool streaming_ = false, far_ = false, possible_ = false;
 };
 
 }  // namespace ndpool

@@ -33,7 +33,8 @@ void StripsJob::choose() {
   }
   const int last = space_.pooled - 1;
   const Axis& along = plan_.axes[last];
-  if (std::max(along.cells, along.outputs) > lanes || along.outputs == 1) return;
+  strip_.width = std::max(along.cells, along.outputs);
+  if (strip_.width > lanes || along.outputs == 1) return;
   for (int i = 0; i <= last; ++i) {
     if (plan_.axes[i].window > Strip::kMostTaps) return;
     if (i < last && std::max(plan_.axes[i].cells, plan_.axes[i].outputs) > kMostRows) return;

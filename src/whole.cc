@@ -8,7 +8,8 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kSmallPlane = 32;  // cells: bands reduce rows of such planes side by side
-constexpr int64_t kFewPlanes = 64;   // that share their threads among them
+constexpr int64_t kVectorBytes = 32;
+constexpr int64_t kFewPlanes = 64;                 // that share their threads among them
 constexpr int64_t kLargePlane = int64_t{1} << 16;  // cells
 
 }  // namespace
@@ -28,12 +29,20 @@ WholeJob::WholeJob(const Plan& plan, const Space& space, const Bound& x, const B
         axis.window != axis.cells) {
       return;
     }
-    axes += axis.cells > 1;
+    if (axis.cells > 1) {
+      ++axes;
+      rows_ = columns_;
+      columns_ = axis.cells;
+    }
     cells_ *= axis.cells;
   }
   if (axes > 1 && cells_ < kSmallPlane && plan.type != NDPOOL_F32) return;
   if (sum) {
-    if (axes > 1 || native_lane(plan.type) != plan.sum_lane) return;
+    if (axes > 2 || native_lane(plan.type) != plan.sum_lane) return;
+    if (rows_ > 1 && (columns_ > WholeKernels::kMostColumns ||
+                      (columns_ * x.element < kVectorBytes && cells_ > WholeKernels::kMostCells))) {
+      return;
+    }
     divisor_ = plan.counts.uniform();
   }
   const auto cells = [&](int i) { return plan.even_axes[i].cells; };
@@ -70,7 +79,10 @@ void WholeJob::reduce(int64_t planes, const char* x, char* y) const {
   const auto short_rows = sum                        ? kernels.sum_rows[type]
                           : plan_.type == NDPOOL_F32 ? kernels.extreme_rows[extreme]
                                                      : nullptr;
-  if (short_rows && cells_ <= WholeKernels::kMostRow) {
+  if (sum && rows_ > 1) {
+    kernels.sum_planes[type](planes, rows_, columns_, x, x_.batch / x_.element, y,
+                             y_.batch / y_.element);
+  } else if (short_rows && cells_ <= WholeKernels::kMostRow) {
     short_rows(planes, cells_, x, x_.batch / x_.element, y, y_.batch / y_.element);
   } else {
     const auto row = sum ? kernels.sum[type] : kernels.extreme[extreme][lane];

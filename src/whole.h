@@ -31,7 +31,8 @@ class WholeJob : public Job {
   const Plan& plan_;
   const Space& space_;
   const Bound &x_, &y_;
-  int64_t cells_ = 1;  // of a plane
+  int64_t cells_ = 1;               // of a plane
+  int64_t rows_ = 1, columns_ = 1;  // the same, of two axes
   int64_t divisor_ = 1;
   bool possible_ = false;
 };

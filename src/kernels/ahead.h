@@ -12,6 +12,7 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -39,21 +40,29 @@ HWY_INLINE void fetch_ahead(const T* from, int64_t count, int64_t bytes = kAhead
   }
 }
 
-// What is needed after all that is computed now, line after line at the pace of that. `far`: it
-// comes from memory, and what follows it will be needed, too.
+// What is needed after all that is computed now, line after line at the pace of that; and, from
+// elsewhere, what is needed later.
 class Fetch {
  public:
-  Fetch(const void* next, bool far) : next_(static_cast<const char*>(next)), far_(far) {}
+  Fetch(const void* next, const Later& later)
+      : next_(static_cast<const char*>(next)),
+        later_(static_cast<const char*>(later.from)),
+        times_(later.from ? later.times : 0),
+        far_(later.behind) {}
   HWY_INLINE void advance(size_t bytes) {
     for (size_t i = 0; i < bytes; i += 64) hwy::Prefetch(next_ + i);
     if (far_) {
       for (size_t i = 0; i < bytes; i += 64) fetch_far(next_ + i);
+    } else if (HWY_UNLIKELY(times_ != 0)) {
+      for (size_t i = 0; i < times_ * bytes; i += 64) fetch_later(later_ + i);
+      later_ += times_ * bytes;
     }
     next_ += bytes;
   }
 
  private:
-  const char* next_;
+  const char *next_, *later_;
+  size_t times_;
   bool far_;
 };
 

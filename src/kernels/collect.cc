@@ -248,7 +248,7 @@ void collect_columns(const CollectRows& c) {
   const int64_t step = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t last = c.cells % spacing == 0 ? c.cells / spacing - step : -1;
   const Taps<D, taps> own(c.number);
-  Fetch g(c.next_g, c.far), winners(c.next_winners, c.far);
+  Fetch g(c.next_g, c.later), winners(c.next_winners, c.later);
   Meanwhile meanwhile(c.finished);
   for (int64_t i = 0; i * spacing < c.cells; i += step) {
     const int64_t at = last >= 0 && i > last ? last : i;

@@ -290,7 +290,7 @@ bool rows(const ColumnRows& c) {
   const int64_t lanes = static_cast<int64_t>(outputs_at_once<Cells>());
   const bool before = c.pad > 0;
   const bool behind = (c.outputs - 1) * spacing - c.pad + taps > c.cells;
-  Fetch fetch(c.next, c.far);
+  Fetch fetch(c.next, c.later);
   Meanwhile meanwhile(c.finished);
   bool fine = true;
   for (int64_t i = 0; i < c.outputs && fine; i += lanes) {

@@ -239,6 +239,14 @@ struct WinnerTapKernels {
   void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
 };
 
+// What goes to the second cache long before it is needed: what lies some way behind that which is
+// needed next; or, from elsewhere, so many bytes for each of those; or nothing.
+struct Later {
+  bool behind = false;
+  const void* from = nullptr;
+  size_t times = 0;
+};
+
 // Some bytes that are ready to go past the caches while others are computed.
 struct Finished {
   const void* from = nullptr;
@@ -265,7 +273,7 @@ struct CollectRows {
   void* dst = nullptr;           // without gaps
   const void* next_g = nullptr;  // what is needed next, fetched meanwhile
   const void* next_winners = nullptr;
-  bool far = false;  // that comes from memory
+  Later later;
   Finished finished;
 };
 
@@ -291,7 +299,7 @@ struct ColumnRows {
   uint8_t* winners = nullptr;        // the numbers of winning taps, without gaps
   int64_t divisor = 1;               // of sums
   const void* next = nullptr;        // cells needed next, fetched meanwhile
-  bool far = false;                  // those come from memory
+  Later later;
   Finished finished;
 };
 // False, if there may be NaN among the cells, and it is of the kind that must not meet one.
@@ -375,6 +383,11 @@ struct WholeKernels {
   static constexpr int kDepth = 6;  // of the tree of so many
   RowsFn extreme_rows[2];           // f32
   RowsFn sum_rows[2];               // f32, f64
+  // f32, f64: of planes, down the rows and then along them. Up to kMostColumns columns, and planes
+  // of up to kMostCells cells if their rows are shorter than a vector.
+  static constexpr int64_t kMostColumns = 128, kMostCells = 1024;
+  void (*sum_planes[2])(int64_t count, int64_t rows, int64_t columns, const void* x, int64_t pitch,
+                        void* y, int64_t y_pitch);
 };
 
 // Each of some groups of `inner` elements, divided, to `times` places side by side; no more than

@@ -9,7 +9,7 @@ namespace ndpool {
 // A plane of f32 whose rows of cells and of outputs fit a vector. What lies behind a plane, as far
 // as a vector reaches, is read, and what lies behind its results written.
 struct Strip {
-  static constexpr int kMostLanes = 8, kMostTaps = 4;
+  static constexpr int kMostLanes = 16, kMostTaps = 4;
   // Of a row of outputs: where each tap is in x. One that is absent is another of the window once
   // more; a sum leaves it out.
   struct Window {
@@ -18,6 +18,7 @@ struct Strip {
   };
   int down = 1, along = 1;  // taps
   int64_t rows = 1, outputs = 1, plane = 1;
+  int64_t width = 1;  // of a row, of cells or of outputs
   const Window* windows = nullptr;
   int32_t cell[kMostTaps][kMostLanes] = {};      // in a row, of each tap along it
   uint32_t present[kMostTaps][kMostLanes] = {};  // of sums: all bits or none

@@ -14,11 +14,8 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
-using D = hn::CappedTag<float, Strip::kMostLanes>;
-using V = hn::Vec<D>;
-
 // The first `count` of `most` vectors, as the tree joins them.
-template <class Op, int most>
+template <class Op, class V, int most>
 HWY_INLINE V joined(const V (&v)[most], int count) {
   if (count == 1) return v[0];
   const V two = Op::many(v[0], v[1]);
@@ -32,10 +29,10 @@ HWY_INLINE V joined(const V (&v)[most], int count) {
 }
 
 // `fixed`: windows have so many taps on both axes (0: as many as the strip says).
-template <class Op, int fixed>
-bool pool_planes(const Strip& s, int64_t planes, const float* x, float* y) {
+template <class Op, int fixed, class D>
+bool pool_planes(D d, const Strip& s, int64_t planes, const float* x, float* y) {
+  using V = hn::Vec<D>;
   constexpr int kMost = fixed > 0 ? fixed : Strip::kMostTaps;
-  const D d;
   const int down = fixed > 0 ? fixed : s.down, along = fixed > 0 ? fixed : s.along;
   decltype(hn::SetTableIndices(d, s.cell[0])) cell[kMost];
   V present[kMost];
@@ -75,15 +72,30 @@ bool pool_planes(const Strip& s, int64_t planes, const float* x, float* y) {
   return !kNumbers<Op> || hn::AllFalse(d, hn::IsNaN(seen[0]));
 }
 
+template <class Op, class D>
+bool pool_rows(D d, const Strip& s, int64_t planes, const float* x, float* y) {
+  if (s.down == 2 && s.along == 2) return pool_planes<Op, 2>(d, s, planes, x, y);
+  if (s.down == 3 && s.along == 3) return pool_planes<Op, 3>(d, s, planes, x, y);
+  if (s.down == 4 && s.along == 4) return pool_planes<Op, 4>(d, s, planes, x, y);
+  return pool_planes<Op, 0>(d, s, planes, x, y);
+}
+
+using Widest = hn::CappedTag<float, Strip::kMostLanes>;
+
 template <class Op>
 bool pool(const Strip& s, int64_t planes, const float* x, float* y) {
-  if (s.down == 2 && s.along == 2) return pool_planes<Op, 2>(s, planes, x, y);
-  if (s.down == 3 && s.along == 3) return pool_planes<Op, 3>(s, planes, x, y);
-  return pool_planes<Op, 0>(s, planes, x, y);
+  const Widest d;
+  const hn::Half<Widest> half;
+  if constexpr (hn::MaxLanes(half) >= 8) {
+    if (s.width <= static_cast<int64_t>(hn::Lanes(half))) {
+      return pool_rows<Op>(half, s, planes, x, y);
+    }
+  }
+  return pool_rows<Op>(d, s, planes, x, y);
 }
 
 StripKernels make_table() {
-  return {static_cast<int64_t>(hn::Lanes(D())),
+  return {static_cast<int64_t>(hn::Lanes(Widest())),
           {pool<OfNumbers<Max>>, pool<OfNumbers<Min>>},
           {pool<OfAnything<Max>>, pool<OfAnything<Min>>},
           pool<Sum>};

@@ -395,6 +395,7 @@ void combine_rows(const FusedRows& f) {
   constexpr int kLag = FusedRows::kRows - 1;
   Streamer streamer(f.staged, f.stream_to);
   size_t finished = 0;
+  const T* next = static_cast<const T*>(a.next);
   T* targets[FusedRows::kRows];
   int64_t begun = 0, done = 0;
   const SquaresFn<T> squares = squares_function<Op, T>(a, l);
@@ -420,6 +421,8 @@ void combine_rows(const FusedRows& f) {
     const T* from = static_cast<const T*>(a.src) + p * a.src_plane;
     T* to = static_cast<T*>(l.dst) + p * l.dst_plane;
     for (int64_t r = 0; r < a.rows; ++r, from += a.src_row, to += l.dst_row) {
+      fetch_later(next, a.fetch_next);
+      next += a.fetch_next;
       if (!squares) {
         fetch_ahead(from, fresh);
       } else {

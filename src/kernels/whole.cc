@@ -1,6 +1,7 @@
 // Windows that are whole planes: elements that lie side by side, to one.
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/kernels.h"
 
@@ -8,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/whole.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/ahead.h"
 #include "kernels/order.h"
 #include "kernels/numbers.h"
 #include "kernels/tap_rows.h"
@@ -17,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
 namespace {
 
-// Nothing is fetched ahead here: processors foresee what is read from one end to the other.
+// Little is fetched ahead here: processors foresee what is read from one end to the other.
 
 // All lanes to one.
 template <class Op, class D>
@@ -228,6 +230,120 @@ void short_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* y,
   single_rows<Op>(count, n, from, pitch, to, to_pitch);
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// `count` rows, `pitch` apart, as the tree joins them.
+template <int count, class D, class T>
+HWY_INLINE hn::Vec<D> sum_of_few(D d, const T* at, int64_t pitch) {
+  if constexpr (count == 1) {
+    return hn::LoadU(d, at);
+  } else {
+    constexpr int kLeft = count > 4 ? 4 : count > 2 ? 2 : 1;
+    return hn::Add(sum_of_few<kLeft>(d, at, pitch),
+                   sum_of_few<count - kLeft>(d, at + kLeft * pitch, pitch));
+  }
+}
+template <class D, class T>
+HWY_INLINE hn::Vec<D> sum_of_rows(D d, int64_t rows, const T* at, int64_t pitch) {
+  using V = hn::Vec<D>;
+  V waiting[64];
+  int depth = 0;
+  const T* const end = at + rows * pitch;
+  for (int64_t number = 0; number < rows / 8; ++number, at += 8 * pitch) {
+    V v = sum_of_few<8>(d, at, pitch);
+    for (int joins = std::countr_one(static_cast<uint64_t>(number)); joins > 0; --joins) {
+      v = hn::Add(waiting[--depth], v);
+    }
+    waiting[depth++] = v;
+  }
+  if (at < end) {
+    const auto rest = [&]() HWY_ATTR {
+      switch (rows % 8) {
+        case 1:
+          return sum_of_few<1>(d, at, pitch);
+        case 2:
+          return sum_of_few<2>(d, at, pitch);
+        case 3:
+          return sum_of_few<3>(d, at, pitch);
+        case 4:
+          return sum_of_few<4>(d, at, pitch);
+        case 5:
+          return sum_of_few<5>(d, at, pitch);
+        case 6:
+          return sum_of_few<6>(d, at, pitch);
+        default:
+          return sum_of_few<7>(d, at, pitch);
+      }
+    };
+    waiting[depth++] = rest();
+  }
+  V v = waiting[--depth];
+  while (depth > 0) v = hn::Add(waiting[--depth], v);
+  return v;
+}
+#endif
+
+// Sums down some planes lie side by side before they are joined along.
+template <class T>
+void sum_planes(int64_t count, int64_t rows, int64_t columns, const void* x, int64_t pitch, void* y,
+                int64_t y_pitch) {
+#if HWY_TARGET != HWY_SCALAR
+  constexpr int64_t kTogether = 16;
+  const hn::CappedTag<T, 32 / sizeof(T)> d;
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  // Apart by whole vectors, so that none is read from two that were written.
+  const int64_t apart = (columns + step - 1) / step * step;
+  alignas(64) T sums[kTogether * (WholeKernels::kMostColumns + kLanes)];
+  T copy[WholeKernels::kMostCells + kLanes];
+  for (int64_t first = 0; first < count; first += kTogether) {
+    const int64_t planes = first + kTogether <= count ? kTogether : count - first;
+    for (int64_t p = 0; p < planes; ++p) {
+      const T* from = static_cast<const T*>(x) + (first + p) * pitch;
+      if (columns < step && (pitch != rows * columns || first + p + 1 == count)) {
+        // Behind the last row there may be nothing to read.
+        std::memcpy(copy, from, static_cast<size_t>(rows * columns) * sizeof(T));
+        std::memset(copy + rows * columns, 0, static_cast<size_t>(kLanes) * sizeof(T));
+        from = copy;
+      }
+      const T* ahead = from;
+      const int64_t fetched = apart > step ? rows * columns * step / apart : 0;
+      for (int64_t i = 0; i < columns; i += step, ahead += fetched) {
+        const int64_t at = i + step <= columns || columns < step ? i : columns - step;
+        fetch_ahead(ahead, fetched, 2 * kAhead);
+        hn::StoreU(sum_of_rows(d, rows, from + at, columns), d, sums + p * apart + at);
+      }
+    }
+    T* to = static_cast<T*>(y) + first * y_pitch;
+    if (columns <= WholeKernels::kMostRow) {
+      short_rows<Sum, T>(planes, columns, sums, apart, to, y_pitch);
+    } else {
+      single_rows<Sum, T>(planes, columns, sums, apart, to, y_pitch);
+    }
+  }
+#else
+  for (int64_t p = 0; p < count; ++p) {
+    const T* from = static_cast<const T*>(x) + p * pitch;
+    T sums[WholeKernels::kMostColumns], column[8];
+    T waiting[64];
+    for (int64_t c = 0; c < columns; ++c) {
+      int depth = 0;
+      for (int64_t r = 0, number = 0; r < rows; r += 8, ++number) {
+        const int64_t some = rows - r < 8 ? rows - r : 8;
+        for (int64_t k = 0; k < some; ++k) column[k] = from[(r + k) * columns + c];
+        T sum = few(column, some);
+        for (int j = some < 8 ? 0 : std::countr_one(static_cast<uint64_t>(number)); j > 0; --j) {
+          sum = waiting[--depth] + sum;
+        }
+        waiting[depth++] = sum;
+      }
+      for (; depth > 1; --depth) waiting[depth - 2] = waiting[depth - 2] + waiting[depth - 1];
+      sums[c] = waiting[0];
+    }
+    tree<T>(columns, sums, static_cast<T*>(y) + p * y_pitch);
+  }
+#endif
+}
+
 WholeKernels make_table() {
   WholeKernels t{};
   fill<Extremes, Max>(t.extreme[kMax]);
@@ -236,6 +352,8 @@ WholeKernels make_table() {
   t.sum[1] = tree<double>;
   t.sum_rows[0] = short_rows<Sum, float>;
   t.sum_rows[1] = short_rows<Sum, double>;
+  t.sum_planes[0] = sum_planes<float>;
+  t.sum_planes[1] = sum_planes<double>;
   t.extreme_rows[kMax] = short_rows<Extremum<Max>, float>;
   t.extreme_rows[kMin] = short_rows<Extremum<Min>, float>;
   return t;
