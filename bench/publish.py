@@ -39,7 +39,8 @@ and the best time of each counts. Compilation and the choice of algorithms are n
 page faults: the allocator of every process keeps its memory, on huge pages.
 
 **Limit** is the time to read every byte of the inputs once and to write every byte of the outputs
-once, measured in the same run. **Best peer / ndpool** above 1: ndpool is faster. `forward` gives y
+once, measured in the same run, with numbers other than 0 (zeros go faster to memory on some
+processors). **Best peer / ndpool** above 1: ndpool is faster. `forward` gives y
 from x; `argmax` y and the winners; `vjp` the gradient, for max from the winners that the forward
 pass kept (JAX and TensorFlow keep none and read x again).
 

@@ -335,13 +335,13 @@ void Band::fused(const BandTask& task, const View& view, Range positions, Range 
                                      (row_ < 0 ? 0 : run.source - view.first_row) * view.row);
     f.across.src_plane = view.plane;
     f.across.src_row = run.pace * view.row;
-    if (far_ && row_ > 0) {
+    if (far_ && row_ > 0 && rows_in_one_piece(view)) {
       // The slabs behind those of these windows, one after another.
       const Span& slabs = before_[row_ - 1];
       const int64_t fresh = std::min(r_.lines[row_ - 1].pace(), slabs.count);
       f.across.next = at(f.across.src, slabs.count * view.distance[row_ - 1] +
                                            (fresh - 1) * (run.source - view.first_row) * view.row);
-      f.across.fetch_next = fresh * f.across.src_row;
+      f.across.fetch_next = fresh * std::min(run.pace, run.taps) * view.row;
     }
     f.along.dst = at(target.values, r * target.row);
     f.along.dst_row = run.every * target.row;
@@ -421,14 +421,14 @@ void Band::direct(const BandTask& task, const View& view, const BandTarget& targ
       t.index = at(target.index, r * target.index_row + o * target.index_position);
       t.index_plane = row.every * target.index_row;
       t.index_row = run.every * target.index_position;
-      if (far_ && row_ >= 0 && inner_ == r_.space->inner) {
+      if (far_ && rows_in_one_piece(view) && inner_ == r_.space->inner) {
         // The rows behind those of this row of windows, one after another: memory reads them faster
         // than several at once.
         const int64_t fresh = std::min(r_.lines[row_].pace(), row.taps);
         const int64_t behind = row.source - view.first_row + (row.taps - 1) * row.step + 1;
         t.next = at(view.data, view.before + behind * view.row +
                                    fresh * (run.source - view.first) * view.position);
-        t.fetch_next = fresh * t.src_row;
+        t.fetch_next = fresh * std::min(run.pace, run.taps) * view.position;
       }
       w_.combine(t);
     });

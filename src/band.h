@@ -122,6 +122,10 @@ class Band {
   void clear(const TapRows& t) const;
   void clamp_winners(const BandTask& task, const BandTarget& target) const;
 
+  // Whether the rows of a view follow one another without gaps.
+  bool rows_in_one_piece(const View& view) const {
+    return row_ >= 0 && view.row == view.position * r_.lines[last_].sources();
+  }
   const char* at(const void* memory, int64_t elements) const {
     return static_cast<const char*>(memory) + elements * size_;
   }

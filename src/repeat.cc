@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kChunkBytes = 16 * 1024;
 constexpr int64_t kPieceBytes = 8 * 1024;
+constexpr int64_t kLine = 64;  // of a cache
 constexpr int64_t kMostStagedBytes = 128 * 1024;
 
 }  // namespace
@@ -58,7 +59,9 @@ RepeatJob::RepeatJob(const Plan& plan, const Space& space, const Bound& g, const
   if (row_.window * row_bytes_ > kChunkBytes) {
     piece_ = std::clamp<int64_t>(kPieceBytes / window_bytes, 1, place_.outputs);
   }
-  staged_bytes_ = piece_ > 0 ? piece_ * window_bytes + kPieceBytes : chunk_rows_ * row_bytes_;
+  staged_bytes_ = piece_ > 0
+                      ? std::min(piece_ * window_bytes, kMostStagedBytes) + kPieceBytes + kLine
+                      : chunk_rows_ * row_bytes_;
   streaming_ = staged_bytes_ <= kMostStagedBytes && is_beyond_caches(space, dx);
   if (!streaming_) staged_bytes_ = 0;
   possible_ = true;
@@ -125,6 +128,8 @@ void RepeatJob::stream_pieces(Range rows, const char* g, bool held, char* staged
   const MoveKernels& move = *plan_.kernels->move;
   const int64_t group = space_.inner * size_;
   held = held && rows.begin / row_.window < row_.outputs;
+  // Bytes of the last piece that are a part of a line only: they wait for the rest of it.
+  int64_t waiting = 0;
   for (int64_t first = 0; first < place_.cells;) {
     const int64_t output = first / place_.window;
     const int64_t outputs = held ? std::min(piece_, place_.outputs - output) : 0;
@@ -132,17 +137,23 @@ void RepeatJob::stream_pieces(Range rows, const char* g, bool held, char* staged
     const int64_t room = std::max<int64_t>(1, kPieceBytes / group);
     const int64_t cells =
         std::min(place_.cells - first, outputs > 0 ? outputs * place_.window : room);
-    const size_t bytes = static_cast<size_t>(cells * group);
     if (outputs > 0) {
       const Repeat shape{outputs, space_.inner, place_.window, cells, plan_.counts.uniform()};
-      move.repeat_divided[size_ == 8](shape, g + output * group, staged);
+      move.repeat_divided[size_ == 8](shape, g + output * group, staged + waiting);
     } else {
-      std::memset(staged, 0, bytes);
+      std::memset(staged + waiting, 0, static_cast<size_t>(cells * group));
+    }
+    char* const target = to + first * group - waiting;
+    first += cells;
+    const int64_t bytes = waiting + cells * group;
+    waiting = 0;
+    if (first < place_.cells && row_bytes_ % kLine == 0) {
+      waiting = static_cast<int64_t>(reinterpret_cast<uintptr_t>(target + bytes) % kLine);
     }
     for (int64_t r = 0; r < rows.size(); ++r) {
-      move.stream(staged, to + r * row_bytes_ + first * group, bytes);
+      move.stream(staged, target + r * row_bytes_, static_cast<size_t>(bytes - waiting));
     }
-    first += cells;
+    std::memmove(staged, staged + bytes - waiting, static_cast<size_t>(waiting));
   }
 }
 

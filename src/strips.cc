@@ -46,6 +46,8 @@ void StripsJob::choose() {
   strip_.along = static_cast<int>(along.window);
   strip_.rows = last == 0 ? 1 : plan_.axes[0].outputs;
   strip_.plane = along.cells * (last == 0 ? 1 : plan_.axes[0].cells);
+  // Vectors reach beyond a plane, but no further than the one behind it.
+  if (strip_.plane + along.cells < Strip::lanes_for(strip_.width, lanes)) return;
   strip_.outputs = along.outputs;
   results_ = strip_.rows * strip_.outputs;
   if (x_.batch != strip_.plane * kSize || y_.batch != results_ * kSize) return;

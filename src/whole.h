@@ -1,5 +1,5 @@
 // Windows that are whole planes, channels first: max and min over any number of axes, averages of
-// f32 and f64 over one.
+// f32 and f64 over one or two.
 #ifndef NDPOOL_SRC_WHOLE_H_
 #define NDPOOL_SRC_WHOLE_H_
 

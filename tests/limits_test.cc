@@ -372,6 +372,7 @@ TEST(Limits, PlansOfHugeAxesAndPaddingAskForLittleScratch) {
         "p17x30x288230376151711743x0 ceil empty=identity",
         "avg i8 170x1 w1 s18014398509481983 p144115188075855872 ceil empty=identity",
         "max f32 79 a536870911", "min f64 2x3 a5x1073741824",
+        "avg f64 1152921504606846975 global axes=0",
         "lp f16 245x2147483647 w29 s2 d562949953421312 p9007199254740992 ceil"}) {
     const PlanPointer plan = parse(line);
     ASSERT_NE(plan, nullptr);

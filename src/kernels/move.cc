@@ -247,7 +247,9 @@ void repeat_divided(const Repeat& shape, const void* src, void* dst) {
   const Divide<T> divide(shape.divisor);
   const int64_t inner = shape.inner, times = shape.times;
   const int64_t whole = shape.places / times < shape.groups ? shape.places / times : shape.groups;
-  fetch_ahead(from, shape.groups * inner);
+  constexpr int64_t kMostFetched = 8192 / int64_t{sizeof(T)};
+  const int64_t gradients = shape.groups * inner;
+  fetch_ahead(from, gradients < kMostFetched ? gradients : kMostFetched);
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::CappedTag<T, 32 / sizeof(T)> d;

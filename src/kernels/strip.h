@@ -10,6 +10,10 @@ namespace ndpool {
 // as a vector reaches, is read, and what lies behind its results written.
 struct Strip {
   static constexpr int kMostLanes = 16, kMostTaps = 4;
+  // Of the vectors that rows of some width are pooled in, where the widest have `most` lanes.
+  static constexpr int64_t lanes_for(int64_t width, int64_t most) {
+    return most > 8 && width <= most / 2 ? most / 2 : most;
+  }
   // Of a row of outputs: where each tap is in x. One that is absent is another of the window once
   // more; a sum leaves it out.
   struct Window {

@@ -87,7 +87,8 @@ bool pool(const Strip& s, int64_t planes, const float* x, float* y) {
   const Widest d;
   const hn::Half<Widest> half;
   if constexpr (hn::MaxLanes(half) >= 8) {
-    if (s.width <= static_cast<int64_t>(hn::Lanes(half))) {
+    if (Strip::lanes_for(s.width, static_cast<int64_t>(hn::Lanes(d))) <
+        static_cast<int64_t>(hn::Lanes(d))) {
       return pool_rows<Op>(half, s, planes, x, y);
     }
   }

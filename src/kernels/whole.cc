@@ -299,14 +299,15 @@ void sum_planes(int64_t count, int64_t rows, int64_t columns, const void* x, int
     const int64_t planes = first + kTogether <= count ? kTogether : count - first;
     for (int64_t p = 0; p < planes; ++p) {
       const T* from = static_cast<const T*>(x) + (first + p) * pitch;
-      if (columns < step && (pitch != rows * columns || first + p + 1 == count)) {
-        // Behind the last row there may be nothing to read.
-        std::memcpy(copy, from, static_cast<size_t>(rows * columns) * sizeof(T));
-        std::memset(copy + rows * columns, 0, static_cast<size_t>(kLanes) * sizeof(T));
+      const int64_t cells = rows * columns, behind = (count - first - p) * cells;
+      if (columns < step && (pitch != cells || behind < cells - columns + step)) {
+        // Behind the last row there may be too little to read.
+        std::memcpy(copy, from, static_cast<size_t>(cells) * sizeof(T));
+        std::memset(copy + cells, 0, static_cast<size_t>(kLanes) * sizeof(T));
         from = copy;
       }
       const T* ahead = from;
-      const int64_t fetched = apart > step ? rows * columns * step / apart : 0;
+      const int64_t fetched = apart > step ? cells * step / apart : 0;
       for (int64_t i = 0; i < columns; i += step, ahead += fetched) {
         const int64_t at = i + step <= columns || columns < step ? i : columns - step;
         fetch_ahead(ahead, fetched, 2 * kAhead);

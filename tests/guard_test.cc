@@ -1,0 +1,161 @@
+// Arrays that end where memory ends, and such that begin there: nothing beside them is read or
+// written, on any SIMD target.
+#include <gtest/gtest.h>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ndpool/ndpool.h"
+#include "tests/support/engine.h"
+
+namespace ndpool::test {
+namespace {
+
+enum class At { end, begin };
+
+// Some bytes between two pages that must not be touched, at the end of the memory between them or
+// at its beginning.
+class Guarded {
+ public:
+  Guarded(size_t bytes, At at) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    const size_t room = (bytes + page_ - 1) / page_ * page_;
+    size_ = room + 2 * page_;
+    memory_ = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory_ == MAP_FAILED || mprotect(first(), room, PROT_READ | PROT_WRITE) != 0) {
+      throw std::bad_alloc();
+    }
+    data_ = at == At::end ? first() + room - bytes : first();
+  }
+  ~Guarded() { munmap(memory_, size_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  char* data() const { return data_; }
+
+ private:
+  char* first() const { return static_cast<char*>(memory_) + page_; }
+  size_t page_, size_ = 0;
+  void* memory_ = nullptr;
+  char* data_ = nullptr;
+};
+
+struct Plan {
+  explicit Plan(const std::string& line) {
+    ndpool_error error = {};
+    if (ndpool_plan_parse(line.c_str(), &handle, &error) != NDPOOL_OK) {
+      ADD_FAILURE() << line << ": " << error.message;
+    }
+  }
+  ~Plan() { ndpool_plan_destroy(handle); }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  size_t elements(void (*shape_of)(const ndpool_plan*, int64_t*)) const {
+    std::vector<int64_t> shape(static_cast<size_t>(ndpool_plan_rank(handle)));
+    shape_of(handle, shape.data());
+    size_t n = 1;
+    for (const int64_t size : shape) n *= static_cast<size_t>(size);
+    return n;
+  }
+  ndpool_plan* handle = nullptr;
+};
+
+// Small whole numbers, which every type has; their averages over 2^k taps are exact, others are
+// compared between calls of the same kind only.
+void fill(char* to, size_t count, int32_t type) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto number = static_cast<int8_t>(i * 7919 % 101 % 64);
+    if (type == NDPOOL_F32) {
+      const auto value = static_cast<float>(number);
+      std::memcpy(to + i * sizeof value, &value, sizeof value);
+    } else if (type == NDPOOL_F64) {
+      const auto value = static_cast<double>(number);
+      std::memcpy(to + i * sizeof value, &value, sizeof value);
+    } else {
+      const size_t size = ndpool_type_size(type);
+      std::memset(to + i * size, number, size);
+    }
+  }
+}
+
+std::string bytes(const char* from, size_t count) { return {from, count}; }
+
+// What a call gives: the bytes of y, of the argmax, and of dx.
+std::vector<std::string> results(const std::string& line, At at) {
+  const Plan plan(line);
+  if (!plan.handle) return {};
+  const int32_t type = ndpool_plan_input_type(plan.handle);
+  const size_t size = ndpool_type_size(type);
+  const size_t cells = plan.elements(ndpool_plan_input_shape);
+  const size_t outputs = plan.elements(ndpool_plan_output_shape);
+  const bool extreme = line.rfind("max", 0) == 0;
+  const size_t winners = extreme ? ndpool_type_size(ndpool_plan_argmax_type(plan.handle)) : 0;
+  const Guarded x(cells * size, at), y(outputs * size, at), argmax(outputs * winners, at);
+  const Guarded g(outputs * size, at), dx(cells * size, at);
+  fill(x.data(), cells, type);
+  fill(g.data(), outputs, type);
+  const ndpool_array none{nullptr, nullptr};
+  ndpool_error error = {};
+  std::vector<std::string> all;
+  const auto check = [&](int32_t code) {
+    EXPECT_EQ(code, NDPOOL_OK) << line << ": " << error.message;
+  };
+  check(ndpool_forward(plan.handle, {x.data(), nullptr}, {y.data(), nullptr}, none, none, nullptr,
+                       &error));
+  all.push_back(bytes(y.data(), outputs * size));
+  if (extreme) {
+    check(ndpool_forward(plan.handle, {x.data(), nullptr}, {y.data(), nullptr},
+                         {argmax.data(), nullptr}, none, nullptr, &error));
+    all.push_back(bytes(y.data(), outputs * size));
+    all.push_back(bytes(argmax.data(), outputs * winners));
+  }
+  if (type >= NDPOOL_F16 && type <= NDPOOL_F64) {
+    check(extreme ? ndpool_vjp_argmax(plan.handle, {argmax.data(), nullptr}, {g.data(), nullptr},
+                                      {dx.data(), nullptr}, nullptr, &error)
+                  : ndpool_vjp(plan.handle, {x.data(), nullptr}, {g.data(), nullptr},
+                               {dx.data(), nullptr}, nullptr, &error));
+    all.push_back(bytes(dx.data(), cells * size));
+  }
+  return all;
+}
+
+TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
+  const std::vector<std::string> geometries = {"97x2x2 global axes=1,2",
+                                               "300x2x2 w2x2 s1 p1",
+                                               "100x3 w2 s1",
+                                               "1000x2 a8",
+                                               "1000x2 a16",
+                                               "1000x7 w4 s1 p3",
+                                               "300x5 a9",
+                                               "300x2x1 w2x2 s1 p1",
+                                               "41x7x7 global axes=1,2",
+                                               "37x13x13 a6x6",
+                                               "19x14x14 w3x3 s2 p1",
+                                               "9x16x33 w2x2",
+                                               "9x17x65 w3x3 s2 p1",
+                                               "5x16x67 w3x3 s2",
+                                               "5x16x65 w2x2 s2 ceil",
+                                               "3x30x70 w3x3 s1 p1",
+                                               "5x20x20 w5x5 s1 p2",
+                                               "2x6x40x20 w2x2 axes=1,2"};
+  for (const std::string& geometry : geometries) {
+    for (const char* op : {"max f32 ", "avg f32 ", "max f16 ", "max i8 ", "avg i16 ", "avg f64 "}) {
+      const std::string line = op + geometry;
+      const std::vector<std::string> wanted = results(line + " algorithm=rows", At::end);
+      for (const std::string& target : targets()) {
+        for (const At at : {At::end, At::begin}) {
+          EXPECT_EQ(results(line + " target=" + target, at), wanted) << line << ", " << target;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ndpool::test
+
+#endif
