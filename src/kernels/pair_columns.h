@@ -1,7 +1,7 @@
 // Columns of max and min at spacing 2, in lanes that are cells: pairs of neighbours are compared as
 // they lie, and their halves meet when a window is finished. `Cells` says how:
 //   T, D            the type, and the lanes: twice as many as outputs
-//   load(at)        neighbouring cells
+//   lanes(at)       cells, as the type of the lanes
 //   key(v)          as what they are compared
 //   store(v, to)    the results, keys in the lower halves of pairs
 //   is_suspect(v)   whether there may be NaN, where v is the extremum of all keys that max and min
