@@ -239,17 +239,21 @@ def test_a_pool_that_is_killed_leaves_the_old_file_or_the_whole_new_one(tmp_path
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
-    x = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (64, 1024, 1024))
-    x.flush()
-    command = ["pool", tmp_path / "x.npy", tmp_path / "y.npy", "--op", "lp", "--p", "3"]
-    options = ["--window", "9x9", "--stride", "1"]
+    """Work for minutes, f64 tap by tap, interrupted once the file beside the output is there."""
+    np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float64, (16, 1024, 1024)).flush()
+    command = ["pool", tmp_path / "x.npy", tmp_path / "y.npy", "--op", "lp", "--p", "2.5"]
+    options = ["--window", "101x101", "--stride", "1"]
     process = subprocess.Popen(
         [*NDPOOL, *map(str, command), *options], stderr=subprocess.PIPE, text=True
     )
-    time.sleep(1.5)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130 and "interrupted" in errors
+    try:
+        while process.poll() is None and len(list(tmp_path.iterdir())) == 1:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130 and "interrupted" in errors, (process.returncode, errors)
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 

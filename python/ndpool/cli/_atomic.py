@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,16 +18,12 @@ def replacing(target: Path) -> Iterator[Path]:
         raise Failed(f"{target} is a directory; name a file")
     if not target.parent.is_dir():
         raise Failed(f"{target.parent} is no directory; make it first")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    path = Path(name)
-    try:
+    path = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:  # from before the file is there: Ctrl-C may come at any moment
+        path.touch(exist_ok=False)
         yield path
         with open(path, "rb") as written:
             os.fsync(written.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        path.chmod(0o666 & ~mask)
         os.replace(path, target)
     finally:
         path.unlink(missing_ok=True)
