@@ -80,9 +80,15 @@ void CollectJob::band(int64_t plane, Range rows, Staged* staged) const {
   c.rows = rows.size();
   c.cells = along.cells;
   c.dst = staged->room(dx);
-  const int64_t end = std::min((rows.end - 1 + down.pad_lo) / down.stride + 1, down.outputs);
-  c.next_g = static_cast<const char*>(c.g) + end * along.outputs * size_;
-  c.next_winners = c.winners + end * along.outputs;
+  // What a whole band further on needs for the first time.
+  const auto seen = [&](int64_t row) {
+    if (row == 0 || row == down.cells) return row == 0 ? 0 : down.outputs;
+    return std::min((row - 1 + down.pad_lo) / down.stride + 1, down.outputs);
+  };
+  const int64_t old = seen(rows.begin) * along.outputs, now = seen(rows.end) * along.outputs;
+  const int64_t next = old + (rows_ + down.stride - 1) / down.stride * along.outputs;
+  c.next_g = {static_cast<const char*>(c.g) + next * size_, (now - old) * size_};
+  c.next_winners = {c.winners + next, now - old};
   c.later.behind = streaming_;
   c.finished = staged->finished();
   plan_.kernels->collect->rows[plan_.type == NDPOOL_F64](c);

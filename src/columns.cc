@@ -101,7 +101,8 @@ void ColumnsJob::choose() {
     return;
   }
   const int64_t row = along_.outputs * size_;
-  streaming_ = y_ && is_beyond_caches(space_, *y_);
+  far_ = is_beyond_caches(space_, x_);
+  streaming_ = y_ && (far_ ? is_pushed_out(space_, *y_) : is_beyond_caches(space_, *y_));
   const bool small = streaming_ && down_.stride > 1;
   rows_ = (small ? kSmallBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
   // Columns of few rows share too little, unless there is nothing to share.
@@ -117,7 +118,6 @@ void ColumnsJob::choose() {
   if (lead_ > 0 && apart && along_.cells * size_ > kShortRowBytes) return;
   for (int i = 0; i < lead_; ++i) lead_outputs_ *= plan_.axes[i].outputs;
   planes_ = space_.outer_total() * space_.batch * lead_outputs_;
-  far_ = is_beyond_caches(space_, x_);
   together_ = planes_together();
   if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
   if (together_ > 1) {
@@ -211,7 +211,7 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
   }
   TapRows t;
   list.give(&t);
-  c->next = x + lanes * size_;  // of the first plane
+  c->next = {x + lanes * size_, lanes * size_};  // of the first plane
   c->src = x;
   if (t.taps == 1) return;
   if (far_) {
@@ -255,7 +255,11 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
   c.dst = staged->room(y);
   c.streamed = streaming_;
   const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
-  c.next = x + ((planes.size() - 1) * down_.cells + end) * row_bytes;
+  // What a whole band further on needs for the first time.
+  const int64_t old = rows.begin == 0 ? 0 : c.first + down_.window - down_.stride;
+  const int64_t now = rows.end == down_.outputs ? planes.size() * down_.cells : end;
+  const int64_t ahead = together_ > 1 ? together_ * down_.cells : rows_ * down_.stride;
+  c.next = {x + (old + ahead) * row_bytes, (now - old) * row_bytes};
   c.later.behind = far_;
   c.finished = staged->finished();
   if (argmax_) {

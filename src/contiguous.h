@@ -58,9 +58,19 @@ inline int64_t elements_of(const Space& space, const Bound& array) {
   return n;
 }
 
+inline size_t bytes_of(const Space& space, const Bound& array) {
+  return static_cast<size_t>(elements_of(space, array) * array.element);
+}
+
 // Whether an array is so large that caches hold little of it when it has been read or written.
 inline bool is_beyond_caches(const Space& space, const Bound& array) {
-  return static_cast<size_t>(elements_of(space, array) * array.element) >= streaming_bytes();
+  return bytes_of(space, array) >= streaming_bytes();
+}
+
+// The same of one that is written while another that is beyond caches is read. (f32 2x2 with 12 MB
+// of results takes less than half the time if they go past the caches; with 6 MB it is the same.)
+inline bool is_pushed_out(const Space& space, const Bound& array) {
+  return bytes_of(space, array) >= streaming_bytes() / 2;
 }
 
 }  // namespace ndpool

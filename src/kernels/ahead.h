@@ -44,8 +44,9 @@ HWY_INLINE void fetch_ahead(const T* from, int64_t count, int64_t bytes = kAhead
 // elsewhere, what is needed later.
 class Fetch {
  public:
-  Fetch(const void* next, const Later& later)
-      : next_(static_cast<const char*>(next)),
+  Fetch(const Next& next, const Later& later)
+      : next_(static_cast<const char*>(next.from)),
+        end_(next_ + next.bytes),
         later_(static_cast<const char*>(later.from)),
         times_(later.from ? later.times : 0),
         far_(later.behind) {}
@@ -59,9 +60,13 @@ class Fetch {
     }
     next_ += bytes;
   }
+  // What is left: a line that is fetched by nobody is waited for.
+  void finish() {
+    while (next_ < end_) advance(64);
+  }
 
  private:
-  const char *next_, *later_;
+  const char *next_, *end_, *later_;
   size_t times_;
   bool far_;
 };

@@ -258,6 +258,8 @@ void collect_columns(const CollectRows& c) {
       collect_column<Edge, spacing>(c, own, at, &g, &winners, &meanwhile);
     }
   }
+  g.finish();
+  winners.finish();
   meanwhile.finish();
 }
 template <class D, int taps>

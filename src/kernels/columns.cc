@@ -14,10 +14,11 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
+template <size_t bytes>
 struct Floats {
   static constexpr bool kAllSquares = true, kRuns = true, kPairs = false;
   using T = float;
-  using D = hn::CappedTag<float, 8>;
+  using D = hn::CappedTag<float, bytes / sizeof(float)>;
   using V = hn::Vec<D>;
   static HWY_INLINE V load(const T* at) { return hn::LoadU(D(), at); }
   static HWY_INLINE V one(const T* at) { return hn::Set(D(), *at); }
@@ -49,7 +50,11 @@ struct Floats {
 // Halves of vectors change places slowly. Pairs of two vectors are taken in turn instead: 0 4 1 5
 // 2 6 3 7. (Not for values alone: results that go past the caches then take a third longer, which
 // is not understood.)
-struct FloatsInTurn : Floats {
+template <size_t bytes>
+struct FloatsInTurn : Floats<bytes> {
+  using typename Floats<bytes>::T;
+  using typename Floats<bytes>::D;
+  using typename Floats<bytes>::V;
   static constexpr bool kInTurn = hn::MaxLanes(D()) == 8;
   using Order = int32_t[8];
   static constexpr Order kOrder = {0, 2, 4, 6, 1, 3, 5, 7}, kUp = {0, 6, 0, 1, 2, 3, 4, 5},
@@ -79,27 +84,34 @@ struct FloatsInTurn : Floats {
 };
 
 void quotients(int64_t n, const void* from, int64_t divisor, void* to) {
-  const Floats::Quotient quotient(divisor);
+  using Cells = Floats<32>;
+  const Cells::Quotient quotient(divisor);
   const auto* sums = static_cast<const float*>(from);
   auto* values = static_cast<float*>(to);
-  const int64_t step = static_cast<int64_t>(hn::Lanes(Floats::D()));
+  const int64_t step = static_cast<int64_t>(hn::Lanes(Cells::D()));
   int64_t i = 0;
-  for (; i + step <= n; i += step) quotient.store(Floats::load(sums + i), values + i);
+  for (; i + step <= n; i += step) quotient.store(Cells::load(sums + i), values + i);
   for (; i < n; ++i) values[i] = quotient.divide(sums[i]);
+}
+
+template <template <class, class, int, int> class Pool, template <size_t> class Cells, class Op>
+bool any_columns(const ColumnRows& c) {
+  return of_any_width<columns<Pool, Cells<32>, Op>, columns<Pool, Cells<kWideBytes>, Op>,
+                      kWideBytes / sizeof(float)>(c);
 }
 
 ColumnKernels make_table() {
   ColumnKernels t;
-  t.lanes = static_cast<int64_t>(hn::Lanes(Floats::D()));
-  t.extremes[kMax] = {columns<Values, Floats, OfNumbers<Max>>,
-                      columns<Values, Floats, OfAnything<Max>>};
-  t.extremes[kMin] = {columns<Values, Floats, OfNumbers<Min>>,
-                      columns<Values, Floats, OfAnything<Min>>};
-  t.winners[kMax] = {columns<Winners, FloatsInTurn, OfNumbers<Max>>,
-                     columns<Winners, FloatsInTurn, OfAnything<Max>>};
-  t.winners[kMin] = {columns<Winners, FloatsInTurn, OfNumbers<Min>>,
-                     columns<Winners, FloatsInTurn, OfAnything<Min>>};
-  t.average = columns<Values, Floats, Sum>;
+  t.lanes = static_cast<int64_t>(hn::Lanes(Floats<32>::D()));
+  t.extremes[kMax] = {any_columns<Values, Floats, OfNumbers<Max>>,
+                      any_columns<Values, Floats, OfAnything<Max>>};
+  t.extremes[kMin] = {any_columns<Values, Floats, OfNumbers<Min>>,
+                      any_columns<Values, Floats, OfAnything<Min>>};
+  t.winners[kMax] = {any_columns<Winners, FloatsInTurn, OfNumbers<Max>>,
+                     any_columns<Winners, FloatsInTurn, OfAnything<Max>>};
+  t.winners[kMin] = {any_columns<Winners, FloatsInTurn, OfNumbers<Min>>,
+                     any_columns<Winners, FloatsInTurn, OfAnything<Min>>};
+  t.average = any_columns<Values, Floats, Sum>;
   t.quotients = quotients;
   return t;
 }

@@ -239,6 +239,12 @@ struct WinnerTapKernels {
   void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
 };
 
+// What is needed next, fetched meanwhile.
+struct Next {
+  const void* from = nullptr;
+  int64_t bytes = 0;
+};
+
 // What goes to the second cache long before it is needed: what lies some way behind that which is
 // needed next; or, from elsewhere, so many bytes for each of those; or nothing.
 struct Later {
@@ -270,9 +276,8 @@ struct CollectRows {
   int64_t pad = 0;                       // along a row: the first tap is at cell -pad
   int64_t ahead = 0;  // rows of cells from the first tap of those outputs to `dst`
   int64_t rows = 0, cells = 0;
-  void* dst = nullptr;           // without gaps
-  const void* next_g = nullptr;  // what is needed next, fetched meanwhile
-  const void* next_winners = nullptr;
+  void* dst = nullptr;  // without gaps
+  Next next_g, next_winners;
   Later later;
   Finished finished;
 };
@@ -298,7 +303,7 @@ struct ColumnRows {
   bool streamed = false;             // what is written there goes on past the caches
   uint8_t* winners = nullptr;        // the numbers of winning taps, without gaps
   int64_t divisor = 1;               // of sums
-  const void* next = nullptr;        // cells needed next, fetched meanwhile
+  Next next;                         // cells
   Later later;
   Finished finished;
 };
@@ -317,8 +322,7 @@ struct ColumnKernels {  // f32
   static constexpr int64_t kMostDivisor = 16;
 };
 struct NarrowColumnKernels {
-  ColumnKernels
-      of[kTypes]{};  // types of one or two bytes; no winners, no `numbers`, not all squares
+  ColumnKernels of[kTypes]{};  // types of one or two bytes; no winners, not all squares
 };
 
 // How the windows of one axis are joined from sums or extrema of 1, 2, 4 ... neighbours at every

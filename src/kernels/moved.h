@@ -6,6 +6,8 @@
 #define NDPOOL_SRC_KERNELS_MOVED_H_
 #endif
 
+#include <cstdint>
+
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -15,19 +17,31 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Lanes of up to two blocks, where their neighbours were; in the lane that is left, one of the
-// other vector (its first block, all of it the same).
+// Lanes where their neighbours were; in the lane that is left, one of the other vector (its first
+// block, and its last, all the same).
 template <class D>
 HWY_INLINE hn::Vec<D> moved_up(D d, hn::Vec<D> v, hn::Vec<D> first) {
   constexpr size_t kSize = sizeof(hn::TFromD<D>);
-  static_assert(hn::MaxLanes(D()) * kSize <= 32);
+  if constexpr (hn::MaxLanes(D()) * kSize == 64) {
+    const hn::Repartition<uint32_t, D> words;
+    static constexpr int32_t kFrom[16] = {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    const auto blocks =
+        hn::TableLookupLanes(hn::BitCast(words, v), hn::SetTableIndices(words, kFrom));
+    first = hn::BitCast(d, hn::IfThenElse(hn::FirstN(words, 4), hn::BitCast(words, first), blocks));
+  }
   if constexpr (hn::MaxLanes(D()) * kSize == 32) first = hn::ConcatLowerLower(d, v, first);
   return hn::CombineShiftRightBytes<16 - kSize>(d, v, first);
 }
 template <class D>
 HWY_INLINE hn::Vec<D> moved_down(D d, hn::Vec<D> v, hn::Vec<D> last) {
   constexpr size_t kSize = sizeof(hn::TFromD<D>);
-  static_assert(hn::MaxLanes(D()) * kSize <= 32);
+  if constexpr (hn::MaxLanes(D()) * kSize == 64) {
+    const hn::Repartition<uint32_t, D> words;
+    static constexpr int32_t kFrom[16] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 12, 13, 14, 15};
+    const auto blocks =
+        hn::TableLookupLanes(hn::BitCast(words, v), hn::SetTableIndices(words, kFrom));
+    last = hn::BitCast(d, hn::IfThenElse(hn::FirstN(words, 12), blocks, hn::BitCast(words, last)));
+  }
   if constexpr (hn::MaxLanes(D()) * kSize == 32) last = hn::ConcatLowerUpper(d, last, v);
   return hn::CombineShiftRightBytes<kSize>(d, last, v);
 }

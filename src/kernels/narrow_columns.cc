@@ -20,11 +20,11 @@ namespace {
 #if NDPOOL_VECTOR_HALVES
 
 // What all have: lanes of L.
-template <class Type, class L>
+template <class Type, class L, size_t bytes>
 struct Narrow {
   static constexpr bool kAllSquares = false, kRuns = false, kPairs = false;
   using T = Type;
-  using D = hn::CappedTag<L, 32 / sizeof(L)>;
+  using D = hn::CappedTag<L, bytes / sizeof(L)>;
   using V = hn::Vec<D>;
   // Pairs of neighbours.
   static HWY_INLINE V pairs(const T* at) {
@@ -42,10 +42,10 @@ template <class T>
 using Wider = std::conditional_t<sizeof(T) == 1, int16_t, int32_t>;
 
 // sum/divisor to nearest, halves away from zero; T saturates.
-template <class T>
+template <class T, size_t bytes>
 class WholeQuotient {
  public:
-  using D = typename Narrow<T, Wider<T>>::D;
+  using D = typename Narrow<T, Wider<T>, bytes>::D;
   using V = hn::Vec<D>;
   HWY_INLINE explicit WholeQuotient(int64_t divisor)
       : divisor_(static_cast<uint16_t>(divisor)),
@@ -88,12 +88,12 @@ class WholeQuotient {
   float reciprocal_, half_;
 };
 
-template <class T>
-struct Integers : Narrow<T, Wider<T>> {
-  using Base = Narrow<T, Wider<T>>;
+template <class T, size_t bytes>
+struct Integers : Narrow<T, Wider<T>, bytes> {
+  using Base = Narrow<T, Wider<T>, bytes>;
   using typename Base::D;
   using typename Base::V;
-  using Quotient = WholeQuotient<T>;
+  using Quotient = WholeQuotient<T, bytes>;
   static constexpr int kBits = 8 * sizeof(T);
   static HWY_INLINE V load(const T* at) {
     const D d;
@@ -121,10 +121,10 @@ struct Integers : Narrow<T, Wider<T>> {
 };
 
 // Halves of either kind as floats, rounded once.
-template <class Half>
+template <class Half, size_t bytes>
 class HalfQuotient {
  public:
-  using D = typename Narrow<uint16_t, float>::D;
+  using D = typename Narrow<uint16_t, float, bytes>::D;
   using V = hn::Vec<D>;
   HWY_INLINE explicit HalfQuotient(int64_t divisor) : divide_(divisor) {}
 
@@ -170,9 +170,14 @@ class HalfQuotient {
   Divide<float> divide_;
 };
 
-struct Float16s : Narrow<uint16_t, float> {
+template <size_t bytes>
+struct Float16s : Narrow<uint16_t, float, bytes> {
+  using Base = Narrow<uint16_t, float, bytes>;
+  using typename Base::D;
+  using typename Base::T;
+  using typename Base::V;
   static constexpr bool kRuns = true;
-  using Quotient = HalfQuotient<Float16>;
+  using Quotient = HalfQuotient<Float16, bytes>;
   static HWY_INLINE V load(const T* at) {
     const D d;
     const hn::Rebind<hwy::float16_t, D> narrow;
@@ -190,8 +195,13 @@ struct Float16s : Narrow<uint16_t, float> {
 };
 
 // The upper halves of floats.
-struct BFloat16s : Narrow<uint16_t, float> {
-  using Quotient = HalfQuotient<BFloat16>;
+template <size_t bytes>
+struct BFloat16s : Narrow<uint16_t, float, bytes> {
+  using Base = Narrow<uint16_t, float, bytes>;
+  using typename Base::D;
+  using typename Base::T;
+  using typename Base::V;
+  using Quotient = HalfQuotient<BFloat16, bytes>;
   using Bits = hn::RebindToUnsigned<D>;
   static HWY_INLINE V load(const T* at) {
     const Bits bits;
@@ -199,11 +209,12 @@ struct BFloat16s : Narrow<uint16_t, float> {
     return hn::BitCast(D(), hn::ShiftLeft<16>(words));
   }
   static HWY_INLINE V even(const T* at) {
-    return hn::BitCast(D(), hn::ShiftLeft<16>(hn::BitCast(Bits(), pairs(at))));
+    return hn::BitCast(D(), hn::ShiftLeft<16>(hn::BitCast(Bits(), Base::pairs(at))));
   }
   static HWY_INLINE V odd(const T* at) {
     const Bits bits;
-    return hn::BitCast(D(), hn::And(hn::BitCast(bits, pairs(at)), hn::Set(bits, 0xFFFF0000u)));
+    return hn::BitCast(D(),
+                       hn::And(hn::BitCast(bits, Base::pairs(at)), hn::Set(bits, 0xFFFF0000u)));
   }
   static HWY_INLINE void store(V v, T* to) {
     const hn::Rebind<uint16_t, D> narrow;
@@ -214,11 +225,11 @@ struct BFloat16s : Narrow<uint16_t, float> {
 };
 
 // Cells as lanes, for extrema at spacing 2; of halves, integers in the same order but for NaN.
-template <class Type, class Lane>
+template <class Type, class Lane, size_t bytes>
 struct Pairs {
   static constexpr bool kAllSquares = false, kRuns = false, kPairs = true;
   using T = Type;
-  using D = hn::CappedTag<Lane, 32 / sizeof(Lane)>;
+  using D = hn::CappedTag<Lane, bytes / sizeof(Lane)>;
   using V = hn::Vec<D>;
   static constexpr bool kKeys = !std::is_same_v<T, Lane>;
   static HWY_INLINE const Lane* lanes(const T* at) { return reinterpret_cast<const Lane*>(at); }
@@ -240,8 +251,10 @@ struct Pairs {
     hn::StoreU(hn::TruncateTo(narrow, v), narrow, reinterpret_cast<hwy::MakeUnsigned<T>*>(to));
   }
 };
-template <class Half>
-struct HalfPairs : Pairs<uint16_t, int16_t> {
+template <class Half, size_t bytes>
+struct HalfPairs : Pairs<uint16_t, int16_t, bytes> {
+  using typename Pairs<uint16_t, int16_t, bytes>::D;
+  using typename Pairs<uint16_t, int16_t, bytes>::V;
   // Keys of NaN lie beyond those of infinity, at that end which their sign is for.
   static HWY_INLINE bool is_suspect(V v) {
     constexpr int16_t kInfinity = std::is_same_v<Half, Float16> ? 0x7C00 : 0x7F80;
@@ -252,38 +265,52 @@ struct HalfPairs : Pairs<uint16_t, int16_t> {
   }
 };
 
-template <class E, class Cells>
+// Lanes are of two cells.
+template <class T, bool (*narrow)(const ColumnRows&), bool (*wide)(const ColumnRows&)>
+constexpr auto kAnyWidth = of_any_width<narrow, wide, kWideBytes / (2 * sizeof(T))>;
+
+template <class E, class T, size_t bytes>
 bool whole_extremes(const ColumnRows& c) {
-  using T = typename Cells::T;
   using Op = Extremum<E>;
-  return c.spacing == 2 ? columns_of_pairs<PairExtremes, Pairs<T, T>, Op>(c)
-                        : columns_of_neighbours<Values, Cells, Op>(c);
+  return c.spacing == 2 ? columns_of_pairs<PairExtremes, Pairs<T, T, bytes>, Op>(c)
+                        : columns_of_neighbours<Values, Integers<T, bytes>, Op>(c);
 }
 
-template <class Cells>
+template <class T>
 ColumnKernels whole_kernels_of() {
   ColumnKernels k;
-  k.lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
-  k.extremes[kMax].anything = whole_extremes<Max, Cells>;
-  k.extremes[kMin].anything = whole_extremes<Min, Cells>;
-  k.average = columns<Values, Cells, Sum>;
+  k.lanes = static_cast<int64_t>(hn::Lanes(typename Integers<T, 32>::D()));
+  k.extremes[kMax].anything =
+      kAnyWidth<T, whole_extremes<Max, T, 32>, whole_extremes<Max, T, kWideBytes>>;
+  k.extremes[kMin].anything =
+      kAnyWidth<T, whole_extremes<Min, T, 32>, whole_extremes<Min, T, kWideBytes>>;
+  k.average = kAnyWidth<T, columns<Values, Integers<T, 32>, Sum>,
+                        columns<Values, Integers<T, kWideBytes>, Sum>>;
   return k;
 }
 
 // At spacing 2, columns of numbers alone.
-template <class E, class Half, class Cells>
+template <class E, class Half, template <size_t> class Cells, size_t bytes>
 bool half_numbers(const ColumnRows& c) {
-  return c.spacing == 2 ? columns_of_pairs<PairExtremes, HalfPairs<Half>, OfNumbers<E>>(c)
-                        : columns_of_neighbours<Values, Cells, Extremum<E>>(c);
+  return c.spacing == 2 ? columns_of_pairs<PairExtremes, HalfPairs<Half, bytes>, OfNumbers<E>>(c)
+                        : columns_of_neighbours<Values, Cells<bytes>, Extremum<E>>(c);
 }
 
-template <class Half, class Cells>
+template <class E, class Half, template <size_t> class Cells>
+ColumnKernels::Kinds half_extremes() {
+  return {kAnyWidth<uint16_t, half_numbers<E, Half, Cells, 32>,
+                    half_numbers<E, Half, Cells, kWideBytes>>,
+          columns<Values, Cells<32>, Extremum<E>>};
+}
+
+template <class Half, template <size_t> class Cells>
 ColumnKernels half_kernels_of() {
   ColumnKernels k;
-  k.lanes = static_cast<int64_t>(hn::Lanes(typename Cells::D()));
-  k.extremes[kMax] = {half_numbers<Max, Half, Cells>, columns<Values, Cells, Extremum<Max>>};
-  k.extremes[kMin] = {half_numbers<Min, Half, Cells>, columns<Values, Cells, Extremum<Min>>};
-  k.average = columns<Values, Cells, Sum>;
+  k.lanes = static_cast<int64_t>(hn::Lanes(typename Cells<32>::D()));
+  k.extremes[kMax] = half_extremes<Max, Half, Cells>();
+  k.extremes[kMin] = half_extremes<Min, Half, Cells>();
+  k.average =
+      kAnyWidth<uint16_t, columns<Values, Cells<32>, Sum>, columns<Values, Cells<kWideBytes>, Sum>>;
   return k;
 }
 
@@ -291,10 +318,10 @@ NarrowColumnKernels make_table() {
   NarrowColumnKernels t;
   t.of[NDPOOL_F16] = half_kernels_of<Float16, Float16s>();
   t.of[NDPOOL_BF16] = half_kernels_of<BFloat16, BFloat16s>();
-  t.of[NDPOOL_I8] = whole_kernels_of<Integers<int8_t>>();
-  t.of[NDPOOL_U8] = whole_kernels_of<Integers<uint8_t>>();
-  t.of[NDPOOL_I16] = whole_kernels_of<Integers<int16_t>>();
-  t.of[NDPOOL_U16] = whole_kernels_of<Integers<uint16_t>>();
+  t.of[NDPOOL_I8] = whole_kernels_of<int8_t>();
+  t.of[NDPOOL_U8] = whole_kernels_of<uint8_t>();
+  t.of[NDPOOL_I16] = whole_kernels_of<int16_t>();
+  t.of[NDPOOL_U16] = whole_kernels_of<uint16_t>();
   return t;
 }
 
