@@ -6,9 +6,10 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kBandBytes = 16384;  // of reduced rows, so that all buffers stay in the cache
-constexpr int64_t kMostBytes = 32768;  // of any other buffer
-constexpr int64_t kVectorBytes = 32;   // lanes narrower than this are not worth a row of their own
+constexpr int64_t kBandBytes = 16384;    // of reduced rows, so that all buffers stay in the cache
+constexpr int64_t kMostBytes = 32768;    // of any other buffer
+constexpr int64_t kOneRowBytes = 65536;  // of the only reduced row, which is read once
+constexpr int64_t kVectorBytes = 32;  // lanes narrower than this are not worth a row of their own
 constexpr int64_t kMostSide = 1 << 20;
 constexpr int64_t kMostWinnerTaps = 64;
 constexpr int64_t kMostSpacedTaps = 8;
@@ -57,7 +58,7 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
 
   if (space.inner * size >= kVectorBytes) {
     const bool flat = winners || taps <= kFlatTaps;
-    const int64_t room = (flat ? kBandBytes : kMostBytes) / size;
+    const int64_t room = (flat ? kBandBytes : outputs == 1 ? kOneRowBytes : kMostBytes) / size;
     cut.inner = even_parts(space.inner, std::max(kVectorBytes, room * size / line.reach()) / size);
     if (line.reach() * cut.inner > 2 * room) return;
     cut.outputs = fit((room / cut.inner - line.reach()) / line.pace() + 1, outputs);

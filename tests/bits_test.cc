@@ -56,7 +56,9 @@ const std::vector<std::string>& geometries() {
                                                  "170x60x5 w9x8 s1 d2x1 p4x0 axes=0,1",
                                                  "140x150 w101x70 s1 p50x35",
                                                  "2x70x128 w33x21 s1",
-                                                 "90x130 w16x31 s1 d3x2 p15x20"};
+                                                 "90x130 w16x31 s1 d3x2 p15x20",
+                                                 "2x19x6x700 global axes=1,2",
+                                                 "33x2x1100 global axes=0"};
   return lines;
 }
 
@@ -101,7 +103,10 @@ const std::vector<std::string>& squares() {
                                                  "2x5x83x64 w2x2 axes=1,2",
                                                  "2x6x40x130 w3x2 axes=1,2",
                                                  "1x20x1100 w3x3 s1 p1",
-                                                 "1x27x1201 w3x3 s2 p1"};
+                                                 "1x27x1201 w3x3 s2 p1",
+                                                 "2x9x66 w3x3 s2 p1",
+                                                 "2x9x33 w3x3 s1 p1",
+                                                 "2x9x65 w2x2 ceil"};
   return lines;
 }
 

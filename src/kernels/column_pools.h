@@ -31,7 +31,7 @@ HWY_INLINE V fold(const V* v) {
 // What is kept of a row of cells, and what becomes of `taps` such rows. (Rows have constructors,
 // because those that compilers make are not made for the SIMD target.)
 //
-// Along each row first: one vector is kept.
+// Along each row first: one vector is kept. (Sums, if they are exact: of whole numbers.)
 template <class Cells, class Op, int taps, int spacing>
 class AlongFirst {
  public:
@@ -48,24 +48,30 @@ class AlongFirst {
     V best;
   };
   HWY_INLINE AlongFirst(const ColumnRows& c, int64_t o, bool)
-      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs) {}
-  HWY_INLINE Row along(const V* tap) const { return Row(fold<Op, taps>(tap)); }
+      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs), finish_(c.divisor) {}
+  HWY_INLINE Row along(const V* tap) const { return Row(kSums<Op> ? tap[0] : fold<Op, taps>(tap)); }
   static HWY_INLINE Row before(Row row) { return row; }
   template <class Column>
   HWY_INLINE void down(const Row* rows, const Column&) {
     V best[taps];
     for (int j = 0; j < taps; ++j) best[j] = rows[j].best;
     const V y = fold<Op, taps>(best);
-    Cells::store(spacing == 2 ? Cells::ordered(y) : y, to_);
+    finish_.store(spacing == 2 ? Cells::ordered(y) : y, to_);
     to_ += outputs_;
   }
 
  private:
+  struct Plain {
+    HWY_INLINE explicit Plain(int64_t) {}
+    static HWY_INLINE void store(V v, T* to) { Cells::store(v, to); }
+  };
   T* to_;
   int64_t outputs_;
+  std::conditional_t<kSums<Op>, typename Cells::Quotient, Plain> finish_;
 };
 
-// Down first, as sums must; what lies between pairs is sorted out once for all rows of a window.
+// Down first, as sums of floats must; what lies between pairs is sorted out once for all rows of a
+// window.
 template <class Cells, class Op, int taps, int spacing>
 class DownFirst {
  public:
@@ -109,7 +115,7 @@ class DownFirst {
 
 template <class Cells, class Op, int taps, int spacing>
 using Values =
-    std::conditional_t<kSums<Op> || (Cells::kRuns && spacing == 2),
+    std::conditional_t<kSums<Op> ? !Cells::kWhole : Cells::kRuns && spacing == 2,
                        DownFirst<Cells, Op, taps, spacing>, AlongFirst<Cells, Op, taps, spacing>>;
 
 // The first winner, and its number. The neighbours that stand for absent cells never replace what

@@ -16,7 +16,8 @@ namespace {
 
 template <size_t bytes>
 struct Floats {
-  static constexpr bool kAllSquares = true, kRuns = true, kPairs = false;
+  static constexpr bool kAllSquares = true, kRuns = true, kPairs = false, kWhole = false,
+                        kPairSums = false;
   using T = float;
   using D = hn::CappedTag<float, bytes / sizeof(float)>;
   using V = hn::Vec<D>;

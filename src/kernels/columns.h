@@ -8,6 +8,8 @@
 //   up(v), down(v)  where their neighbours were, anything in the lane that is left
 //   kRuns           true: pairs cost more than neighbours, which are joined first and then taken
 //                   apart; then there is one(at), a cell in all lanes
+//   kWhole          true: sums are exact, whichever cells come first
+//   kPairSums       true: there are sum_of_two(at), pairs of neighbours added, and sum_of_three(at)
 //   store(v, to)    lanes that are cells
 //   kPairs          true: they are those of pair_columns.h
 //   kAllSquares     false: no squares of 2x2 taps with spacing 1, and no row of one vector that
@@ -57,6 +59,7 @@ class Column {
   using D = typename Cells::D;
   using V = hn::Vec<D>;
   static constexpr int kKept = taps - spacing;  // rows of cells that the next window has, too
+  static constexpr bool kWholeSums = Cells::kWhole && kSums<Op>;
 
   HWY_INLINE Column(const ColumnRows& c, int64_t o)
       : src_(static_cast<const T*>(c.src) + o * spacing - c.pad),
@@ -69,7 +72,8 @@ class Column {
   }
 
   // What the taps of the windows are in a row of cells; `inside`: it exists. `late`: what they are
-  // made of instead, by taps_of() when rows have been joined.
+  // made of instead, by taps_of() when rows have been joined. Of whole numbers to be added, the sum
+  // of the taps.
   template <bool inside, bool late>
   HWY_INLINE void read(int64_t row, V* tap) {
     const D d;
@@ -85,6 +89,8 @@ class Column {
     const T* at = src_ + row * cells_;
     if constexpr (late) {
       load_runs(at, tap);
+    } else if constexpr (kSums<Op> && Cells::kPairSums && spacing == 2 && !left && !right) {
+      tap[0] = taps == 2 ? Cells::sum_of_two(at) : Cells::sum_of_three(at);
     } else {
       if constexpr (spacing == 1) {
         load_neighbours(at, tap);
@@ -92,6 +98,7 @@ class Column {
         load_pairs(at, tap);
       }
       complete(tap);
+      if constexpr (kWholeSums) tap[0] = fold<Op, taps>(tap);
     }
     if constexpr (kNumbers<Op>) {
       // NaN stays in a sum. (So does one that +inf and -inf make, which costs a second look.)

@@ -22,7 +22,8 @@ namespace {
 // What all have: lanes of L.
 template <class Type, class L, size_t bytes>
 struct Narrow {
-  static constexpr bool kAllSquares = false, kRuns = false, kPairs = false;
+  static constexpr bool kAllSquares = false, kRuns = false, kPairs = false, kWhole = false,
+                        kPairSums = false;
   using T = Type;
   using D = hn::CappedTag<L, bytes / sizeof(L)>;
   using V = hn::Vec<D>;
@@ -54,34 +55,39 @@ class WholeQuotient {
         half_(0.5f + 0.25f / static_cast<float>(divisor)) {}
 
   HWY_INLINE void store(V sum, T* to) const {
-    V size = sum;
-    if constexpr (std::is_signed_v<T>) size = hn::Abs(sum);
-    V quotient = rounded(size);
-    if constexpr (std::is_signed_v<T>) {
-      const V sign = hn::ShiftRight<8 * sizeof(Wider<T>) - 1>(sum);
-      quotient = hn::Sub(hn::Xor(quotient, sign), sign);
-    }
     const hn::Rebind<T, D> narrow;
-    hn::StoreU(hn::DemoteTo(narrow, quotient), narrow, to);
+    hn::StoreU(hn::DemoteTo(narrow, quotient(sum)), narrow, to);
   }
 
  private:
-  HWY_INLINE V rounded(V size) const {
-    const D d;
-    if constexpr (sizeof(T) == 1) {
-      // floor((2*size + divisor) / (2*divisor)): the factor exceeds 2^16/(2*divisor) so little that
-      // dividends below 2^16 divided by that excess do not notice.
-      const hn::RebindToUnsigned<D> du;
-      const auto unsigned_size = hn::BitCast(du, size);
-      const auto dividend = hn::Add(hn::Add(unsigned_size, unsigned_size), hn::Set(du, divisor_));
-      return hn::BitCast(d, hn::MulHigh(dividend, hn::Set(du, factor_)));
+  HWY_INLINE V quotient(V sum) const {
+    if constexpr (sizeof(T) == 2) {
+      return of_words(sum);
+    } else if constexpr (!std::is_signed_v<T>) {
+      return rounded(sum);
     } else {
-      // The quotient is a half or a multiple of 1/divisor away from it; a quarter of that lies
-      // between what is added and a half, and is far more than f32 can err by.
-      const hn::RebindToFloat<D> df;
-      const auto product = hn::Mul(hn::ConvertTo(df, size), hn::Set(df, reciprocal_));
-      return hn::ConvertTo(d, hn::Add(product, hn::Set(df, half_)));
+      const V sign = hn::ShiftRight<15>(sum);
+      return hn::Sub(hn::Xor(rounded(hn::Abs(sum)), sign), sign);
     }
+  }
+  HWY_INLINE V rounded(V size) const {
+    // floor((2*size + divisor) / (2*divisor)): the factor exceeds 2^16/(2*divisor) so little that
+    // dividends below 2^16 divided by that excess do not notice.
+    const D d;
+    const hn::RebindToUnsigned<D> du;
+    const auto unsigned_size = hn::BitCast(du, size);
+    const auto dividend = hn::Add(hn::Add(unsigned_size, unsigned_size), hn::Set(du, divisor_));
+    return hn::BitCast(d, hn::MulHigh(dividend, hn::Set(du, factor_)));
+  }
+  HWY_INLINE V of_words(V sum) const {
+    // The quotient is a half or a multiple of 1/divisor away from it; a quarter of that lies
+    // between what is added and a half, and is far more than f32 can err by.
+    const D d;
+    const hn::RebindToFloat<D> df;
+    const auto dividend = hn::ConvertTo(df, sum);
+    auto half = hn::Set(df, half_);
+    if constexpr (std::is_signed_v<T>) half = hn::CopySignToAbs(half, dividend);
+    return hn::ConvertTo(d, hn::MulAdd(dividend, hn::Set(df, reciprocal_), half));
   }
 
   uint16_t divisor_, factor_;
@@ -94,6 +100,7 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
   using typename Base::D;
   using typename Base::V;
   using Quotient = WholeQuotient<T, bytes>;
+  static constexpr bool kWhole = true, kPairSums = std::is_same_v<T, int16_t>;
   static constexpr int kBits = 8 * sizeof(T);
   static HWY_INLINE V load(const T* at) {
     const D d;
@@ -114,9 +121,24 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
       return hn::BitCast(D(), hn::ShiftRight<kBits>(hn::BitCast(du, Base::pairs(at))));
     }
   }
+  static HWY_INLINE V sum_of_two(const T* at) { return products(at, 0x00010001); }
+  static HWY_INLINE V sum_of_three(const T* at) {
+    return hn::Add(products(at, 0x00000001), sum_of_two(at + 1));
+  }
   static HWY_INLINE void store(V v, T* to) {
     const hn::Rebind<T, D> narrow;
     hn::StoreU(hn::DemoteTo(narrow, v), narrow, to);
+  }
+
+ private:
+  // Of the cells of pairs and the halves of a word, two of which are added.
+  static HWY_INLINE V products(const T* at, int32_t word) {
+    const D d;
+    const hn::Repartition<T, D> cells;
+    const auto factors = hn::BitCast(cells, hn::Set(d, word));
+    V other = hn::Zero(d);
+    const V sums = hn::ReorderWidenMulAccumulate(d, hn::LoadU(cells, at), factors, other, other);
+    return hn::RearrangeToOddPlusEven(sums, other);
   }
 };
 

@@ -1,7 +1,6 @@
 // Windows from a list of taps: each lane of a destination row combines the lanes that lie at the
 // given distances from it. Across rows, along a row and over channels alike: all are contiguous
 // loads at some distance.
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -19,6 +18,7 @@
 #include "kernels/squares.h"
 #include "kernels/streamer.h"
 #include "kernels/tap_rows.h"
+#include "kernels/taps_in_order.h"
 #include "kernels/turn.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -91,59 +91,6 @@ HWY_INLINE void many_sums(D d, const T* from, const int64_t* at, const uint8_t* 
   });
 }
 
-// `count` taps, up to 8, as the tree joins them.
-template <class Op, class D, class T>
-HWY_INLINE hn::Vec<D> tree_of(D d, const T* const* tap, int count, int64_t i) {
-  if (count == 8) return tree<Op, 0, 8>(d, tap, i);
-  if (count == 4) return tree<Op, 0, 4>(d, tap, i);
-  const T* const* rest = tap + (count & 4);
-  auto v = hn::LoadU(d, rest[0] + i);
-  if ((count & 3) > 1) v = Op::many(v, hn::LoadU(d, rest[1] + i));
-  if ((count & 3) > 2) v = Op::many(v, hn::LoadU(d, rest[2] + i));
-  return (count & 4) != 0 ? Op::many(tree<Op, 0, 4>(d, tap, i), v) : v;
-}
-
-// Many taps that the tree joins as those of one axis: eight at a time for some lanes, so that each
-// tap is read in pieces of some cache lines; nodes wait for their partners in memory of ours.
-template <class Op, class D, class T>
-HWY_INLINE void in_order(D d, const T* from, const TapRows& t, T* to) {
-  constexpr int64_t kVectors = 32, kLevels = 8, kLine = 64 / int64_t{sizeof(T)};
-  const int taps = t.taps;
-  const int64_t lanes = t.lanes;
-  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), vectors = (lanes + step - 1) / step;
-  alignas(64) T waiting[kLevels][kVectors * kLanes];
-  // Memory keeps up with arithmetic only if what is fetched ahead comes evenly.
-  const int64_t fetches = t.fetch == 0 ? 0 : t.fetch / (kLine * ((taps + 7) / 8) * vectors) + 1;
-  const T* ahead = from + kAhead / int64_t{sizeof(T)};
-  for (int64_t begin = 0; begin < vectors; begin += kVectors) {
-    const int64_t end = begin + kVectors < vectors ? begin + kVectors : vectors;
-    int depth = 0;
-    for (int first = 0; first < taps; first += 8) {
-      const int count = taps - first < 8 ? taps - first : 8;
-      const T* tap[8];
-      for (int k = 0; k < count; ++k) tap[k] = from + t.offsets[first + k];
-      const bool last = first + 8 >= taps;
-      const int joins = last ? depth : std::countr_one(static_cast<unsigned>(first) / 8);
-      for (int64_t v = begin; v < end; ++v) {
-        const int64_t i = (v + 1) * step <= lanes ? v * step : lanes - step;
-        const int64_t own = (v - begin) * kLanes;
-        for (int64_t k = 0; k < fetches; ++k, ahead += kLine) hwy::Prefetch(ahead);
-        auto sum = tree_of<Op>(d, tap, count, i);
-        for (int j = 1; j <= joins; ++j) {
-          sum = Op::many(hn::Load(d, waiting[depth - j] + own), sum);
-        }
-        if (last) {
-          hn::StoreU(sum, d, to + i);
-        } else {
-          hn::Store(sum, d, waiting[depth - joins] + own);
-        }
-      }
-      depth += 1 - joins;
-    }
-  }
-}
-
 template <class Op, int taps, class T>
 void row_of_few(const T* from, const TapRows& t, T* to) {
   few<Op, taps>(hn::ScalableTag<T>(), from, t.offsets, t.lanes, to);
@@ -176,6 +123,10 @@ RowFn<T> floats_of_few(int taps, bool long_row, bool divided) {
 template <class Op, class T>
 void row_in_order(const T* from, const TapRows& t, T* to) {
   in_order<Op>(hn::ScalableTag<T>(), from, t, to);
+}
+template <class Op, class T>
+void row_far_in_order(const T* from, const TapRows& t, T* to) {
+  far_in_order<Op>(hn::ScalableTag<T>(), from, t, to);
 }
 template <class Op, class T>
 void row_of_many(const T* from, const TapRows& t, T* to) {
@@ -269,10 +220,11 @@ RowFn<T> row_function(const TapRows& t) {
     if (t.taps == 4) return row_of_few<Op, 4, T>;
   }
   if constexpr (std::is_same_v<T, float>) {
-    constexpr int64_t kFar = 4096 / int64_t{sizeof(T)};
+    constexpr int64_t kFar = 4096 / int64_t{sizeof(T)}, kMany = 2048 / int64_t{sizeof(T)};
     const bool far = t.taps >= 16 && t.offsets[1] - t.offsets[0] >= kFar;
     const bool gains = std::is_same_v<Op, Sum> ? t.in_order : far;
-    if (long_row && gains) return row_in_order<Op, T>;
+    if (gains && far && t.lanes >= kMany) return row_far_in_order<Op, T>;
+    if (gains && long_row) return row_in_order<Op, T>;
   }
   return row_of_many<Op, T>;
 }
