@@ -10,7 +10,9 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kMostFetched = 4096;  // bytes ahead, for a row
-constexpr int64_t kOverread = 3;        // elements that kernels may read after the last tap
+constexpr int kFewWinnerTaps = 4;
+constexpr int64_t kMostNear = 8192;  // bytes of all rows that are fetched with a window
+constexpr int64_t kOverread = 3;     // elements that kernels may read after the last tap
 
 }  // namespace
 
@@ -429,7 +431,15 @@ void Band::direct(const BandTask& task, const View& view, const BandTarget& targ
         t.next = at(view.data, view.before + behind * view.row +
                                    fresh * (run.source - view.first) * view.position);
         t.fetch_next = fresh * std::min(run.pace, run.taps) * view.position;
+        // Winners of more taps wait for arithmetic.
+        const bool waits = !w_.winners || t.taps <= kFewWinnerTaps;
+        if (waits && row.taps * t.src_row * size_ <= kMostNear) {
+          t.near_rows = static_cast<int>(row.taps);
+          t.near_distance = row.step * view.row;
+        }
       }
+      if (!w_.winners && r_.sum) t.divisor = target.divisor;
+      t.finished = target.finished;
       w_.combine(t);
     });
   };

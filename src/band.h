@@ -75,9 +75,10 @@ struct BandTarget {
   int64_t plane = 0, row = 0, position = 0;
   void* index = nullptr;  // of winners: unsigned lanes as wide as the values
   int64_t index_plane = 0, index_row = 0, index_position = 0;
-  // What fused rows do beyond that: see FusedRows.
+  // What fused rows do beyond that: see FusedRows; and what windows as one list do: see TapRows.
   int64_t divisor = 0;
   void* stream_to = nullptr;
+  Finished* finished = nullptr;
 };
 
 class Band {

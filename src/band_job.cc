@@ -93,7 +93,11 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   streaming_ = is_beyond_caches(space_, *y_) &&
                bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
   if (finish_) divisor_ = plan_.counts.uniform();
-  in_place_ = !streaming_ && (!finish_ || divisor_ != 0);
+  const bool finished = !finish_ || divisor_ != 0;
+  in_place_ = !streaming_ && finished;
+  divides_ = padded_.possible || work_.cut.fused ||
+             (work_.cut.form == BandForm::direct && !plan_.has_empty_windows);
+  paced_ = streaming_ && finished && !padded_.possible && work_.cut.form == BandForm::direct;
 }
 
 std::string BandJob::describe() const {
@@ -128,8 +132,9 @@ std::string BandJob::describe() const {
 BandJob::Worker::Worker(const BandJob& job, Arena* arena)
     : band(job.work_, arena),
       padded(job.work_, job.padded_, arena),
-      results(
-          arena->take(job.in_place_ ? 0 : job.work_.cut.results, lane_size(job.reduction_.lane))),
+      results(arena->take(job.in_place_ || job.paced_ ? 0 : job.work_.cut.results,
+                          lane_size(job.reduction_.lane))),
+      staged(arena, job.paced_ ? job.work_.cut.results * job.y_->element : 0),
       index(arena->take(job.argmax_ ? job.work_.cut.results : 0, lane_size(job.reduction_.lane))),
       finish(job.plan_, job.type_, job.reduction_.lane, false,
              job.finish_ ? job.work_.cut.outputs * job.work_.cut.inner : 0,
@@ -147,6 +152,7 @@ void BandJob::run_tasks(Range range, Worker* worker) const {
     run(task, worker);
     tasks_.advance(&task);
   }
+  worker->staged.flush(*plan_.kernels->move);
   if (streaming_) plan_.kernels->move->flush();
 }
 
@@ -166,7 +172,12 @@ void BandJob::run(const BandTask& task, Worker* worker) const {
     target.row = last > 0 ? y_->pooled[last - 1] / size : 0;
     target.position = y_->pooled[last] / size;
   }
-  target.divisor = divisor_;
+  if (divides_) target.divisor = divisor_;
+  Finished left = worker->staged.finished();
+  if (paced_) {
+    target.values = worker->staged.room(nullptr);
+    target.finished = &left;
+  }
   if (streaming_ && work_.cut.fused && (!finish_ || divisor_ != 0)) {
     target.stream_to = band_address(space_, *y_, task);
   }
@@ -175,7 +186,12 @@ void BandJob::run(const BandTask& task, Worker* worker) const {
     worker->padded.run(task, base, target);
   } else {
     worker->band.run(task, base, target);
-    if (divisor_ != 0 && !work_.cut.fused) divide(task, target);
+    if (divisor_ != 0 && !divides_) divide(task, target);
+  }
+  if (paced_) {
+    if (left.bytes > 0) plan_.kernels->move->stream(left.from, left.to, left.bytes);
+    const int64_t lanes = task.planes * task.rows.size() * row;
+    worker->staged.finish(band_address(space_, *y_, task), lanes * y_->element);
   }
   if (!target.stream_to) put(task, worker);
 }
@@ -224,7 +240,7 @@ void BandJob::put(const BandTask& task, Worker* worker) const {
             to + p * argmax_->batch);
     }
   }
-  if (!y_ || in_place_) return;
+  if (!y_ || in_place_ || paced_) return;
   char* to = band_address(space_, *y_, task);
   char* from = static_cast<char*>(worker->results);
   if (finish_ && divisor_ == 0) return put_averages(task, worker, to);

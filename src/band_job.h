@@ -9,6 +9,7 @@
 #include "finish.h"
 #include "padded.h"
 #include "plan.h"
+#include "staged.h"
 
 namespace ndpool {
 
@@ -37,6 +38,7 @@ class BandJob : public Job {
     Band band;
     Padded padded;
     void* results;
+    Staged staged;  // or there
     void* index;
     AverageFinish finish;
   };
@@ -61,8 +63,10 @@ class BandJob : public Job {
   PaddedCut padded_;
   BandTasks tasks_;
   bool finish_ = false;     // sums that are yet to be divided
-  int64_t divisor_ = 0;     // by which the kernels themselves divide; 0: they do not
+  int64_t divisor_ = 0;     // of all sums, if not 0
+  bool divides_ = false;    // the kernels themselves do so
   bool in_place_ = false;   // y's elements are the lanes, side by side
+  bool paced_ = false;      // results go past the caches while others are computed
   bool streaming_ = false;  // y is large, and a band of it one piece of memory
 };
 

@@ -27,10 +27,11 @@ class Staged {
     turn_ = 1 - turn_;
   }
   // Sends the last band.
-  void flush(const MoveKernels& move) const {
+  void flush(const MoveKernels& move) {
     if (finished_.bytes == 0) return;
     move.stream(finished_.from, finished_.to, finished_.bytes);
     move.flush();
+    finished_ = {};
   }
 
   // At least `rows` rows, so many that they are whole lines of the cache: none is written in two

@@ -40,6 +40,15 @@ HWY_INLINE void fetch_ahead(const T* from, int64_t count, int64_t bytes = kAhead
   }
 }
 
+// Of each of the rows that windows of this one read.
+template <class T>
+HWY_INLINE void fetch_near(const T* from, const TapRows& t) {
+  const T* row = from + t.offsets[0] + kAhead / int64_t{sizeof(T)};
+  for (int r = 0; r < t.near_rows; ++r, row += t.near_distance) {
+    for (int64_t i = 0; i < t.src_row; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(row + i);
+  }
+}
+
 // What is needed after all that is computed now, line after line at the pace of that; and, from
 // elsewhere, what is needed later.
 class Fetch {

@@ -49,6 +49,13 @@ using DivideFn = void (*)(int64_t rows, int64_t lanes, void* block, int64_t stri
 using FinishFn = void (*)(const Strided& shape, const void* sums, int64_t sums_stride,
                           const int64_t* divisors, char* dst);
 
+// Some bytes that are ready to go past the caches while others are computed.
+struct Finished {
+  const void* from = nullptr;
+  void* to = nullptr;
+  size_t bytes = 0;
+};
+
 // Windows as a list of taps. Lane i of each destination row combines the lanes i + offsets[…] of
 // the source row; distances are in elements. Source and destination do not overlap.
 struct TapRows {
@@ -84,6 +91,11 @@ struct TapRows {
   // find winners look at it.)
   const void* next = nullptr;
   int64_t fetch_next = 0;
+  // And so many rows of cells, that far apart, are fetched again shortly before their use.
+  int near_rows = 0;
+  int64_t near_distance = 0;
+  // If given: what goes past the caches meanwhile; then, what of it is left.
+  Finished* finished = nullptr;
   int64_t divisor = 0;  // of sums of f32 and f64, if not 0
 };
 using TapsFn = void (*)(const TapRows& taps);
@@ -251,13 +263,6 @@ struct Later {
   bool behind = false;
   const void* from = nullptr;
   size_t times = 0;
-};
-
-// Some bytes that are ready to go past the caches while others are computed.
-struct Finished {
-  const void* from = nullptr;
-  void* to = nullptr;
-  size_t bytes = 0;
 };
 
 // The gradients that flow back to some rows of cells from the outputs whose windows hold them: each

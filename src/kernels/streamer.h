@@ -42,6 +42,12 @@ class Streamer {
     std::memcpy(to_, from_, head_ < bytes ? head_ : bytes);
     if (next_ < bytes) std::memcpy(to_ + next_, from_ + next_, bytes - next_);
   }
+  // The same, for others to send: it begins with a whole line.
+  Finished rest(size_t bytes) const {
+    std::memcpy(to_, from_, head_ < bytes ? head_ : bytes);
+    if (next_ >= bytes) return {};
+    return {from_ + next_, to_ + next_, bytes - next_};
+  }
 
  private:
   const uint8_t* from_;
@@ -65,6 +71,7 @@ class Meanwhile {
     send(bytes_);
     streamer_.finish(bytes_);
   }
+  Finished rest() const { return bytes_ == 0 ? Finished{} : streamer_.rest(bytes_); }
 
  private:
   Streamer streamer_;

@@ -243,15 +243,19 @@ void combine_taps(const TapRows& t) {
     }
   }
   const T* next = static_cast<const T*>(t.next);
-  each_row<T>(t, [=, &t, &next](const T* from, T* to, int64_t) HWY_ATTR {
+  Meanwhile meanwhile(t.finished ? *t.finished : Finished{});
+  each_row<T>(t, [=, &t, &next, &meanwhile](const T* from, T* to, int64_t) HWY_ATTR {
     fetch_ahead(from, ahead);
     fetch_later(next, t.fetch_next);
     next += t.fetch_next;
+    fetch_near(from, t);
     function(from, t, to);
+    meanwhile.send(static_cast<size_t>(t.lanes) * sizeof(T));
     if constexpr (kSums<Op> && hwy::IsFloat<T>()) {
       if (t.divisor != 0 && !divides) divide_row(t.lanes, t.divisor, to);
     }
   });
+  if (t.finished) *t.finished = meanwhile.rest();
 }
 
 // Up to 8 taps that hold no NaN.

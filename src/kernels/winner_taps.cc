@@ -12,6 +12,7 @@
 #include "kernels/ahead.h"
 #include "kernels/load_bytes.h"
 #include "kernels/order.h"
+#include "kernels/streamer.h"
 #include "kernels/tap_rows.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -108,6 +109,7 @@ HWY_INLINE void find_in_fixed(D d, TapRows t) {
     numbers[k] = hn::Set(du, static_cast<I>(t.numbers[k]));
   }
   const T* next = static_cast<const T*>(t.next);
+  Meanwhile meanwhile(t.finished ? *t.finished : Finished{});
   for (int64_t p = 0; p < t.planes; ++p) {
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = static_cast<const T*>(t.src) + p * t.src_plane + r * t.src_row;
@@ -115,6 +117,7 @@ HWY_INLINE void find_in_fixed(D d, TapRows t) {
       I* index = static_cast<I*>(t.index) + p * t.index_plane + r * t.index_row;
       fetch_later(next, t.fetch_next);
       next += t.fetch_next;
+      fetch_near(from, t);
       for (int64_t begin = 0; begin < lanes; begin += step) {
         const int64_t i = begin + step <= lanes ? begin : lanes - step;
         auto best = hn::LoadU(d, from + offsets[0] + i);
@@ -125,8 +128,10 @@ HWY_INLINE void find_in_fixed(D d, TapRows t) {
         hn::StoreU(best, d, to + i);
         hn::StoreU(number, du, index + i);
       }
+      meanwhile.send(static_cast<size_t>(lanes) * sizeof(T));
     }
   }
+  if (t.finished) *t.finished = meanwhile.rest();
 }
 
 template <class E, class T>
