@@ -90,7 +90,7 @@ void BandJob::choose(TapsFn combine, bool winners, bool last_winner) {
   if (!y_ || is_half(type_) || native_lane(type_) != reduction_.lane) return;
   if (reduction_.sum && !is_float(type_)) return;
   if (!rows_in_lanes(space_, *y_)) return;
-  streaming_ = is_beyond_caches(space_, *y_) &&
+  streaming_ = is_streamed(space_, *reduction_.source, *y_) &&
                bands_in_one_piece(space_, *y_, cut.planes, cut.rows, cut.outputs, cut.inner);
   if (finish_) divisor_ = plan_.counts.uniform();
   const bool finished = !finish_ || divisor_ != 0;

@@ -102,7 +102,7 @@ void ColumnsJob::choose() {
   }
   const int64_t row = along_.outputs * size_;
   far_ = is_beyond_caches(space_, x_);
-  streaming_ = y_ && (far_ ? is_pushed_out(space_, *y_) : is_beyond_caches(space_, *y_));
+  streaming_ = y_ && is_streamed(space_, x_, *y_);
   const bool small = streaming_ && down_.stride > 1;
   rows_ = (small ? kSmallBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
   // Columns of few rows share too little, unless there is nothing to share.

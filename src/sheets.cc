@@ -87,7 +87,7 @@ void SheetsJob::choose() {
       std::max(down.pad_lo + down.cells, (down.outputs - 1) * down.stride + down.window);
   const int64_t plane = down.outputs * along.outputs;
   const bool in_one_piece = y_.batch == plane * y_.element;
-  streaming_ = in_one_piece && is_beyond_caches(space_, y_);
+  streaming_ = in_one_piece && is_streamed(space_, x_, y_);
   staged_ = streaming_ || !finished_ || along.outputs < lanes;
   sheet_.place_step = rows * along.cells;
   if (in_one_piece) {

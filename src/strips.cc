@@ -54,7 +54,7 @@ void StripsJob::choose() {
   together_ =
       std::clamp<int64_t>(kGroupBytes / ((strip_.plane + results_) * kSize), 1, space_.batch);
   groups_ = (space_.batch + together_ - 1) / together_;
-  streaming_ = is_beyond_caches(space_, y_);
+  streaming_ = is_streamed(space_, x_, y_);
   possible_ = true;
 }
 

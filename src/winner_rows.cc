@@ -42,7 +42,7 @@ WinnerRowsJob::WinnerRowsJob(const Plan& plan, const Space& space, const Bound& 
   constexpr int64_t kBytes = sizeof(float) + sizeof(uint32_t);
   if (row_outputs_ > kMostRingBytes / int64_t{sizeof(Span)}) return;
   if (outputs_ > kMostRingBytes / kBytes || ring_ > kMostRingBytes / kBytes / outputs_) return;
-  streaming_ = is_beyond_caches(space, y) &&
+  streaming_ = is_streamed(space, x, y) &&
                row_outputs_ <= kMostStagedBytes / (outputs_ * int64_t{sizeof(float)});
   possible_ = true;
 }

@@ -21,29 +21,44 @@ namespace hn = hwy::HWY_NAMESPACE;
 // block, and its last, all the same).
 template <class D>
 HWY_INLINE hn::Vec<D> moved_up(D d, hn::Vec<D> v, hn::Vec<D> first) {
-  constexpr size_t kSize = sizeof(hn::TFromD<D>);
-  if constexpr (hn::MaxLanes(D()) * kSize == 64) {
-    const hn::Repartition<uint32_t, D> words;
-    static constexpr int32_t kFrom[16] = {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-    const auto blocks =
-        hn::TableLookupLanes(hn::BitCast(words, v), hn::SetTableIndices(words, kFrom));
-    first = hn::BitCast(d, hn::IfThenElse(hn::FirstN(words, 4), hn::BitCast(words, first), blocks));
+  constexpr size_t kSize = sizeof(hn::TFromD<D>), kBytes = hn::MaxLanes(D()) * kSize;
+  if constexpr (kBytes == 64 && kSize == 4) {
+    static constexpr int32_t kFrom[16] = {0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+    const auto moved = hn::TableLookupLanes(v, hn::SetTableIndices(d, kFrom));
+    return hn::IfThenElse(hn::FirstN(d, 1), first, moved);
+  } else {
+    if constexpr (kBytes == 64) {
+      const hn::Repartition<uint32_t, D> words;
+      static constexpr int32_t kFrom[16] = {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+      const auto blocks =
+          hn::TableLookupLanes(hn::BitCast(words, v), hn::SetTableIndices(words, kFrom));
+      const auto own = hn::BitCast(words, first);
+      first = hn::BitCast(d, hn::IfThenElse(hn::FirstN(words, 4), own, blocks));
+    }
+    if constexpr (kBytes == 32) first = hn::ConcatLowerLower(d, v, first);
+    return hn::CombineShiftRightBytes<16 - kSize>(d, v, first);
   }
-  if constexpr (hn::MaxLanes(D()) * kSize == 32) first = hn::ConcatLowerLower(d, v, first);
-  return hn::CombineShiftRightBytes<16 - kSize>(d, v, first);
 }
 template <class D>
 HWY_INLINE hn::Vec<D> moved_down(D d, hn::Vec<D> v, hn::Vec<D> last) {
-  constexpr size_t kSize = sizeof(hn::TFromD<D>);
-  if constexpr (hn::MaxLanes(D()) * kSize == 64) {
-    const hn::Repartition<uint32_t, D> words;
-    static constexpr int32_t kFrom[16] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 12, 13, 14, 15};
-    const auto blocks =
-        hn::TableLookupLanes(hn::BitCast(words, v), hn::SetTableIndices(words, kFrom));
-    last = hn::BitCast(d, hn::IfThenElse(hn::FirstN(words, 12), blocks, hn::BitCast(words, last)));
+  constexpr size_t kSize = sizeof(hn::TFromD<D>), kBytes = hn::MaxLanes(D()) * kSize;
+  if constexpr (kBytes == 64 && kSize == 4) {
+    static constexpr int32_t kFrom[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15};
+    const auto moved = hn::TableLookupLanes(v, hn::SetTableIndices(d, kFrom));
+    return hn::IfThenElse(hn::FirstN(d, 15), moved, last);
+  } else {
+    if constexpr (kBytes == 64) {
+      const hn::Repartition<uint32_t, D> words;
+      static constexpr int32_t kFrom[16] = {4,  5,  6,  7,  8,  9,  10, 11,
+                                            12, 13, 14, 15, 12, 13, 14, 15};
+      const auto blocks =
+          hn::TableLookupLanes(hn::BitCast(words, v), hn::SetTableIndices(words, kFrom));
+      const auto own = hn::BitCast(words, last);
+      last = hn::BitCast(d, hn::IfThenElse(hn::FirstN(words, 12), blocks, own));
+    }
+    if constexpr (kBytes == 32) last = hn::ConcatLowerUpper(d, last, v);
+    return hn::CombineShiftRightBytes<kSize>(d, last, v);
   }
-  if constexpr (hn::MaxLanes(D()) * kSize == 32) last = hn::ConcatLowerUpper(d, last, v);
-  return hn::CombineShiftRightBytes<kSize>(d, last, v);
 }
 
 #endif
