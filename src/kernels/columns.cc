@@ -23,14 +23,15 @@ struct Floats {
   using V = hn::Vec<D>;
   static HWY_INLINE V load(const T* at) { return hn::LoadU(D(), at); }
   static HWY_INLINE V one(const T* at) { return hn::Set(D(), *at); }
-  static HWY_INLINE V even(const T* at) {
-    const D d;
-    return hn::ConcatEven(d, hn::LoadU(d, at + hn::Lanes(d)), hn::LoadU(d, at));
+  struct Pairs {
+    HWY_INLINE Pairs(V a, V b) : low(a), high(b) {}
+    V low, high;
+  };
+  static HWY_INLINE Pairs pairs(const T* at) {
+    return {loaded_once(load(at)), loaded_once(load(at + hn::Lanes(D())))};
   }
-  static HWY_INLINE V odd(const T* at) {
-    const D d;
-    return hn::ConcatOdd(d, hn::LoadU(d, at + hn::Lanes(d)), hn::LoadU(d, at));
-  }
+  static HWY_INLINE V even(const Pairs& p) { return hn::ConcatEven(D(), p.high, p.low); }
+  static HWY_INLINE V odd(const Pairs& p) { return hn::ConcatOdd(D(), p.high, p.low); }
   static HWY_INLINE V ordered(V v) { return v; }
   static HWY_INLINE V up(V v) { return moved_up(D(), v, v); }
   static HWY_INLINE V down(V v) { return moved_down(D(), v, v); }
@@ -56,19 +57,16 @@ struct FloatsInTurn : Floats<bytes> {
   using typename Floats<bytes>::T;
   using typename Floats<bytes>::D;
   using typename Floats<bytes>::V;
+  using typename Floats<bytes>::Pairs;
   static constexpr bool kInTurn = hn::MaxLanes(D()) == 8;
   using Order = int32_t[8];
   static constexpr Order kOrder = {0, 2, 4, 6, 1, 3, 5, 7}, kUp = {0, 6, 0, 1, 2, 3, 4, 5},
                          kDown = {2, 3, 4, 5, 6, 7, 1, 7};
-  static HWY_INLINE V even(const T* at) {
-    const D d;
-    const V a = hn::LoadU(d, at), b = hn::LoadU(d, at + hn::Lanes(d));
-    return kInTurn ? hn::OddEven(hn::DupEven(b), a) : hn::ConcatEven(d, b, a);
+  static HWY_INLINE V even(const Pairs& p) {
+    return kInTurn ? hn::OddEven(hn::DupEven(p.high), p.low) : hn::ConcatEven(D(), p.high, p.low);
   }
-  static HWY_INLINE V odd(const T* at) {
-    const D d;
-    const V a = hn::LoadU(d, at), b = hn::LoadU(d, at + hn::Lanes(d));
-    return kInTurn ? hn::OddEven(b, hn::DupOdd(a)) : hn::ConcatOdd(d, b, a);
+  static HWY_INLINE V odd(const Pairs& p) {
+    return kInTurn ? hn::OddEven(p.high, hn::DupOdd(p.low)) : hn::ConcatOdd(D(), p.high, p.low);
   }
   static HWY_INLINE V put(V v, const Order& order) {
     return hn::TableLookupLanes(v, hn::SetTableIndices(D(), order));

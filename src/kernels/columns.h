@@ -2,8 +2,9 @@
 // lanes:
 //   T, D            the type, and the lanes that it is computed in
 //   load(at)        neighbouring cells, as many as there are lanes
-//   even(at), odd(at)   the first, and the second, of as many pairs of neighbours; the first pair
-//                   in the first lane and the last in the last, those between them in any order
+//   pairs(at)       as many pairs of neighbours
+//   even(p), odd(p) the first, and the second, of pairs; the first pair in the first lane and the
+//                   last in the last, those between them in any order
 //   ordered(v)      such lanes in their order
 //   up(v), down(v)  where their neighbours were, anything in the lane that is left
 //   kRuns           true: pairs cost more than neighbours, which are joined first and then taken
@@ -29,6 +30,7 @@
 #include "kernels/ahead.h"
 #include "kernels/column_pools.h"
 #include "kernels/kernels.h"
+#include "kernels/loaded_once.h"
 #include "kernels/moved.h"
 #include "kernels/numbers.h"
 #include "kernels/pair_columns.h"
@@ -40,15 +42,6 @@ namespace ndpool::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-
-// Compilers load again for each use what they think is near; but loads are what takes the time.
-template <class V>
-HWY_INLINE V loaded_once(V v) {
-#if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
-  asm("" : "+v"(v.raw));
-#endif
-  return v;
-}
 
 // The column of outputs from `o` on. Its first window begins before the row of cells (`left`), its
 // last ends behind it (`right`); what lies beside a row is never read.
@@ -161,29 +154,30 @@ class Column {
   }
 
   HWY_INLINE void load_neighbours(const T* at, V* tap) const {
-    for (int t = left ? 1 : 0; t < (right ? taps - 1 : taps); ++t) tap[t] = Cells::load(at + t);
+    for (int t = left ? 1 : 0; t < (right ? taps - 1 : taps); ++t) {
+      tap[t] = Cells::load(at + t);
+      if constexpr (kNumbers<Op>) tap[t] = loaded_once(tap[t]);
+    }
     if constexpr (left) tap[0] = moved_up(D(), tap[1], tap[1]);
     if constexpr (right) tap[taps - 1] = moved_down(D(), tap[taps - 2], tap[taps - 2]);
   }
 
   // Two cells of each window lie side by side, and the third between two such pairs.
   HWY_INLINE void load_pairs(const T* at, V* tap) const {
+    constexpr bool kSecond = taps == 2 ? right : padded && !right;  // it has the second tap
+    const auto pairs = Cells::pairs(taps == 2 ? at - kSecond : at + kSecond);
+    const V even = Cells::even(pairs), odd = Cells::odd(pairs);
     if constexpr (taps == 2) {
-      if constexpr (right) {
-        tap[0] = Cells::odd(at - 1);
-        tap[1] = Cells::down(Cells::even(at - 1));
-      } else {
-        tap[0] = Cells::even(at);
-        tap[1] = Cells::odd(at);
-      }
-    } else if constexpr (padded && !right) {
-      tap[1] = Cells::even(at + 1);
-      tap[2] = Cells::odd(at + 1);
-      tap[0] = left ? Cells::up(tap[2]) : Cells::even(at);
+      tap[0] = right ? odd : even;
+      tap[1] = right ? Cells::down(even) : odd;
+    } else if constexpr (kSecond) {
+      tap[0] = left ? Cells::up(odd) : Cells::even(Cells::pairs(at));
+      tap[1] = even;
+      tap[2] = odd;
     } else {
-      tap[0] = Cells::even(at);
-      tap[1] = Cells::odd(at);
-      tap[2] = right ? Cells::down(tap[0]) : Cells::odd(at + 1);
+      tap[0] = even;
+      tap[1] = odd;
+      tap[2] = right ? Cells::down(even) : Cells::odd(Cells::pairs(at + 1));
     }
   }
 

@@ -27,11 +27,9 @@ struct Narrow {
   using T = Type;
   using D = hn::CappedTag<L, bytes / sizeof(L)>;
   using V = hn::Vec<D>;
-  // Pairs of neighbours.
   static HWY_INLINE V pairs(const T* at) {
-    const D d;
-    return hn::BitCast(
-        d, hn::LoadU(hn::Repartition<uint8_t, D>(), reinterpret_cast<const uint8_t*>(at)));
+    const hn::Repartition<uint8_t, D> bits;
+    return hn::BitCast(D(), loaded_once(hn::LoadU(bits, reinterpret_cast<const uint8_t*>(at))));
   }
   static HWY_INLINE V ordered(V v) { return v; }
   static HWY_INLINE V up(V v) { return moved_up(D(), v, v); }
@@ -106,19 +104,19 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
     const D d;
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), at));
   }
-  static HWY_INLINE V even(const T* at) {
+  static HWY_INLINE V even(V pairs) {
     if constexpr (std::is_signed_v<T>) {
-      return hn::ShiftRight<kBits>(hn::ShiftLeft<kBits>(Base::pairs(at)));
+      return hn::ShiftRight<kBits>(hn::ShiftLeft<kBits>(pairs));
     } else {
-      return hn::And(Base::pairs(at), hn::Set(D(), (Wider<T>{1} << kBits) - 1));
+      return hn::And(pairs, hn::Set(D(), (Wider<T>{1} << kBits) - 1));
     }
   }
-  static HWY_INLINE V odd(const T* at) {
+  static HWY_INLINE V odd(V pairs) {
     if constexpr (std::is_signed_v<T>) {
-      return hn::ShiftRight<kBits>(Base::pairs(at));
+      return hn::ShiftRight<kBits>(pairs);
     } else {
       const hn::RebindToUnsigned<D> du;
-      return hn::BitCast(D(), hn::ShiftRight<kBits>(hn::BitCast(du, Base::pairs(at))));
+      return hn::BitCast(D(), hn::ShiftRight<kBits>(hn::BitCast(du, pairs)));
     }
   }
   static HWY_INLINE V sum_of_two(const T* at) { return products(at, 0x00010001); }
@@ -230,13 +228,12 @@ struct BFloat16s : Narrow<uint16_t, float, bytes> {
     const auto words = hn::PromoteTo(bits, hn::LoadU(hn::Rebind<uint16_t, D>(), at));
     return hn::BitCast(D(), hn::ShiftLeft<16>(words));
   }
-  static HWY_INLINE V even(const T* at) {
-    return hn::BitCast(D(), hn::ShiftLeft<16>(hn::BitCast(Bits(), Base::pairs(at))));
+  static HWY_INLINE V even(V pairs) {
+    return hn::BitCast(D(), hn::ShiftLeft<16>(hn::BitCast(Bits(), pairs)));
   }
-  static HWY_INLINE V odd(const T* at) {
+  static HWY_INLINE V odd(V pairs) {
     const Bits bits;
-    return hn::BitCast(D(),
-                       hn::And(hn::BitCast(bits, Base::pairs(at)), hn::Set(bits, 0xFFFF0000u)));
+    return hn::BitCast(D(), hn::And(hn::BitCast(bits, pairs), hn::Set(bits, 0xFFFF0000u)));
   }
   static HWY_INLINE void store(V v, T* to) {
     const hn::Rebind<uint16_t, D> narrow;
@@ -246,44 +243,44 @@ struct BFloat16s : Narrow<uint16_t, float, bytes> {
   }
 };
 
-// Cells as lanes, for extrema at spacing 2; of halves, integers in the same order but for NaN.
+// Cells as lanes, for extrema at spacing 2.
 template <class Type, class Lane, size_t bytes>
 struct Pairs {
   static constexpr bool kAllSquares = false, kRuns = false, kPairs = true;
   using T = Type;
   using D = hn::CappedTag<Lane, bytes / sizeof(Lane)>;
   using V = hn::Vec<D>;
-  static constexpr bool kKeys = !std::is_same_v<T, Lane>;
   static HWY_INLINE const Lane* lanes(const T* at) { return reinterpret_cast<const Lane*>(at); }
-  // The other way round it is the same.
-  static HWY_INLINE V key(V v) {
-    if constexpr (!kKeys) {
-      return v;
-    } else {
-      return hn::Xor(v, hn::And(hn::ShiftRight<15>(v), hn::Set(hn::DFromV<V>(), Lane{0x7FFF})));
-    }
-  }
   template <class Wide>
   static HWY_INLINE void store(Wide v, T* to) {
-    if constexpr (kKeys) {
-      const hn::RepartitionToNarrow<hn::RebindToSigned<hn::DFromV<Wide>>> narrow;
-      v = hn::BitCast(hn::DFromV<Wide>(), key(hn::BitCast(narrow, v)));
-    }
     const hn::Rebind<hwy::MakeUnsigned<T>, hn::DFromV<Wide>> narrow;
     hn::StoreU(hn::TruncateTo(narrow, v), narrow, reinterpret_cast<hwy::MakeUnsigned<T>*>(to));
   }
 };
-template <class Half, size_t bytes>
+// Halves as integers. NaN wins if its sign is the better one: it is larger than infinity.
+template <class E, class Half, size_t bytes>
 struct HalfPairs : Pairs<uint16_t, int16_t, bytes> {
+  static constexpr bool kMax = std::is_same_v<E, Max>;
   using typename Pairs<uint16_t, int16_t, bytes>::D;
   using typename Pairs<uint16_t, int16_t, bytes>::V;
-  // Keys of NaN lie beyond those of infinity, at that end which their sign is for.
+  static HWY_INLINE V best(V a, V b) { return kMax ? hn::Max(a, b) : unsigned_max(a, b); }
+  static HWY_INLINE V worst(V a, V b) { return kMax ? unsigned_max(a, b) : hn::Max(a, b); }
   static HWY_INLINE bool is_suspect(V v) {
-    constexpr int16_t kInfinity = std::is_same_v<Half, Float16> ? 0x7C00 : 0x7F80;
+    constexpr uint16_t kInfinity = std::is_same_v<Half, Float16> ? 0x7C00 : 0x7F80;
     const D d;
-    const V least = hn::Set(d, static_cast<int16_t>(-kInfinity - 1));
-    const V most = hn::Set(d, kInfinity);
-    return !hn::AllFalse(d, hn::Or(hn::Lt(v, least), hn::Gt(v, most)));
+    const hn::RebindToUnsigned<D> du;
+    if constexpr (kMax) {
+      const auto most = hn::Set(du, static_cast<uint16_t>(kInfinity | 0x8000));
+      return !hn::AllFalse(du, hn::Gt(hn::BitCast(du, v), most));
+    } else {
+      return !hn::AllFalse(d, hn::Gt(v, hn::Set(d, static_cast<int16_t>(kInfinity))));
+    }
+  }
+
+ private:
+  static HWY_INLINE V unsigned_max(V a, V b) {
+    const hn::RebindToUnsigned<D> du;
+    return hn::BitCast(D(), hn::Max(hn::BitCast(du, a), hn::BitCast(du, b)));
   }
 };
 
@@ -314,7 +311,7 @@ ColumnKernels whole_kernels_of() {
 // At spacing 2, columns of numbers alone.
 template <class E, class Half, template <size_t> class Cells, size_t bytes>
 bool half_numbers(const ColumnRows& c) {
-  return c.spacing == 2 ? columns_of_pairs<PairExtremes, HalfPairs<Half, bytes>, OfNumbers<E>>(c)
+  return c.spacing == 2 ? columns_of_pairs<HalfExtremes, HalfPairs<E, Half, bytes>, OfNumbers<E>>(c)
                         : columns_of_neighbours<Values, Cells<bytes>, Extremum<E>>(c);
 }
 
