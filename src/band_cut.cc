@@ -58,7 +58,10 @@ void BandWork::choose_cut(int64_t rows, int64_t outputs) {
 
   if (space.inner * size >= kVectorBytes) {
     const bool flat = winners || taps <= kFlatTaps;
-    const int64_t room = (flat ? kBandBytes : outputs == 1 ? kOneRowBytes : kMostBytes) / size;
+    const int64_t room = (flat                       ? kBandBytes
+                          : outputs == 1 && r.native ? kOneRowBytes
+                                                     : kMostBytes) /
+                         size;
     cut.inner = even_parts(space.inner, std::max(kVectorBytes, room * size / line.reach()) / size);
     if (line.reach() * cut.inner > 2 * room) return;
     cut.outputs = fit((room / cut.inner - line.reach()) / line.pace() + 1, outputs);

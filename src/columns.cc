@@ -107,8 +107,7 @@ void ColumnsJob::choose() {
   rows_ = (small ? kSmallBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
   // Columns of few rows share too little, unless there is nothing to share.
   const bool apart = down_.stride >= down_.window;
-  const int64_t few = (streaming_ ? kFewStreamedRows : kFewRows) / (apart ? 2 : 1);
-  if (streaming_ && !apart && all_squares && rows_ < std::min(few, down_.outputs)) return;
+  const int64_t few = streaming_ ? kFewStreamedRows : apart ? kFewRows / 2 : kFewRows;
   rows_ = std::max(rows_, few);
   if (streaming_) {
     rows_ = Staged::whole_lines(rows_, row);

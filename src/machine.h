@@ -30,8 +30,9 @@ void advise_huge_pages(void* begin, std::size_t bytes) noexcept;
 // The size of the outermost cache, 8 MiB where the system does not tell. Found once, then kept.
 std::size_t last_level_cache_bytes() noexcept;
 
-// Results of so many bytes and more are written past the caches: half the last-level cache, at most
-// 16 MiB, unless set (0: not set), which tests do to stream small arrays.
+// Results of so many bytes and more are written past the caches (and half as many, if what is read
+// has as many): half the last-level cache, at most 16 MiB, unless set (0: not set), which tests do
+// to stream small arrays.
 std::size_t streaming_bytes() noexcept;
 void set_streaming_bytes(std::size_t bytes) noexcept;
 

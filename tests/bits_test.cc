@@ -106,7 +106,9 @@ const std::vector<std::string>& squares() {
                                                  "1x27x1201 w3x3 s2 p1",
                                                  "2x9x66 w3x3 s2 p1",
                                                  "2x9x33 w3x3 s1 p1",
-                                                 "2x9x65 w2x2 ceil"};
+                                                 "2x9x65 w2x2 ceil",
+                                                 "1x21x1500 w2x2",
+                                                 "1x22x4100 w3x3 s2 p1"};
   return lines;
 }
 

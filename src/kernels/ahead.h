@@ -40,7 +40,7 @@ HWY_INLINE void fetch_ahead(const T* from, int64_t count, int64_t bytes = kAhead
   }
 }
 
-// Of each of the rows that windows of this one read.
+// Of rows from the first tap on.
 template <class T>
 HWY_INLINE void fetch_near(const T* from, const TapRows& t) {
   const T* row = from + t.offsets[0] + kAhead / int64_t{sizeof(T)};

@@ -362,8 +362,7 @@ constexpr size_t kWideBytes = HWY_TARGET <= HWY_AVX3 ? 64 : 32;
 
 template <bool (*narrow)(const ColumnRows&), bool (*wide)(const ColumnRows&), int64_t wide_outputs>
 bool of_any_width(const ColumnRows& c) {
-  const bool is_wide = c.outputs > wide_outputs && c.cells >= wide_outputs;
-  return is_wide && !(c.streamed && c.taps == c.spacing) ? wide(c) : narrow(c);
+  return c.outputs > wide_outputs && !(c.streamed && c.taps == c.spacing) ? wide(c) : narrow(c);
 }
 
 #endif

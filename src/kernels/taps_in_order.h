@@ -38,6 +38,7 @@ HWY_INLINE hn::Vec<D> tree_of(D d, const T* const* tap, int count, int64_t i) {
 // fetch(taps, end): before a vector of so many taps is read, in the piece that ends at that lane.
 template <class Op, int64_t vectors_at_once, class D, class T, class Fetch>
 HWY_INLINE void in_pieces(D d, const T* from, const TapRows& t, T* to, Fetch fetch) {
+  static_assert(vectors_at_once > 0);
   constexpr int64_t kLevels = 8, kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
   const int taps = t.taps;
   const int64_t lanes = t.lanes;
