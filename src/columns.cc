@@ -102,17 +102,20 @@ void ColumnsJob::choose() {
   }
   const int64_t row = along_.outputs * size_;
   far_ = is_beyond_caches(space_, x_);
-  streaming_ = y_ && is_streamed(space_, x_, *y_);
-  const bool small = streaming_ && down_.stride > 1;
-  rows_ = (small ? kSmallBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
   // Columns of few rows share too little, unless there is nothing to share.
   const bool apart = down_.stride >= down_.window;
-  const int64_t few = streaming_ ? kFewStreamedRows : apart ? kFewRows / 2 : kFewRows;
-  rows_ = std::max(rows_, few);
-  if (streaming_) {
-    rows_ = Staged::whole_lines(rows_, row);
+  const auto choose_rows = [&](bool streaming) {
+    streaming_ = streaming;
+    const bool small = streaming && down_.stride > 1;
+    rows_ = (small ? kSmallBandBytes : kBandBytes) / (row + down_.stride * along_.cells * size_);
+    rows_ = std::max(rows_, streaming ? kFewStreamedRows : apart ? kFewRows / 2 : kFewRows);
+    if (streaming) rows_ = Staged::whole_lines(rows_, row);
+    rows_ = std::min(rows_, down_.outputs);
+  };
+  choose_rows(y_ && is_streamed(space_, x_, *y_));
+  if (streaming_ && 2 * rows_ * row > kMostBytes && !is_beyond_caches(space_, *y_)) {
+    choose_rows(false);  // what does not fit may still find room in the caches
   }
-  rows_ = std::min(rows_, down_.outputs);
   // Long rows of blocks are joined with all their planes at once.
   if (lead_ > 0 && apart && along_.cells * size_ > kShortRowBytes) return;
   for (int i = 0; i < lead_; ++i) lead_outputs_ *= plan_.axes[i].outputs;
