@@ -153,7 +153,7 @@ void BandJob::run_tasks(Range range, Worker* worker) const {
     tasks_.advance(&task);
   }
   worker->staged.flush(*plan_.kernels->move);
-  if (streaming_) plan_.kernels->move->flush();
+  if (streaming_ && !paced_) plan_.kernels->move->flush();
 }
 
 void BandJob::run(const BandTask& task, Worker* worker) const {

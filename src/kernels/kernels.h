@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/meanwhile.h"
 #include "kernels/strip.h"
 #include "lane.h"
 
@@ -48,13 +49,6 @@ using DivideFn = void (*)(int64_t rows, int64_t lanes, void* block, int64_t stri
 // Integer averages: sums to rounded quotients, straight into the array. One divisor per position.
 using FinishFn = void (*)(const Strided& shape, const void* sums, int64_t sums_stride,
                           const int64_t* divisors, char* dst);
-
-// Some bytes that are ready to go past the caches while others are computed.
-struct Finished {
-  const void* from = nullptr;
-  void* to = nullptr;
-  size_t bytes = 0;
-};
 
 // Windows as a list of taps. Lane i of each destination row combines the lanes i + offsets[…] of
 // the source row; distances are in elements. Source and destination do not overlap.
@@ -249,20 +243,6 @@ struct WinnerTapKernels {
   // The same for two lists: lanes of the first go to even lanes at its destination, those of the
   // second (as many, or one less) between them. Rows and planes are the first's.
   void (*spread_pairs[2])(const TapRows& even, const TapRows& odd);
-};
-
-// What is needed next, fetched meanwhile.
-struct Next {
-  const void* from = nullptr;
-  int64_t bytes = 0;
-};
-
-// What goes to the second cache long before it is needed: what lies some way behind that which is
-// needed next; or, from elsewhere, so many bytes for each of those; or nothing.
-struct Later {
-  bool behind = false;
-  const void* from = nullptr;
-  size_t times = 0;
 };
 
 // The gradients that flow back to some rows of cells from the outputs whose windows hold them: each

@@ -61,15 +61,15 @@ class PairColumn {
     const T* at = src_ + row * cells_;
     if constexpr (taps == 2) {
       const V v = load(right ? at - 1 : at);
-      tap[0] = seen(right ? without_last(v, at) : v);
+      tap[0] = seen(right ? present(v, at) : v);
     } else if constexpr (left) {
       const V v = load(at + 1);
-      tap[0] = without_first(v, at);
+      tap[0] = present(v, at);
       tap[1] = seen(v);
     } else if constexpr (right) {
       const V v = load(at);
       tap[0] = seen(v);
-      tap[1] = without_last(v, at + 1);
+      tap[1] = present(v, at + 1);
     } else {
       tap[0] = load(at);
       tap[1] = seen(load(at + 1));
@@ -93,22 +93,14 @@ class PairColumn {
     if constexpr (kNumbers<Op>) seen_ = Cells::worst(seen_, v);
     return v;
   }
-  // The cells from `at` on, v being those from at + 1 on: its first stands for the one before it.
-  HWY_INLINE V without_first(V v, [[maybe_unused]] const T* at) const {
+  // The cells from `at` on, v being those one further (left) or before (right): where there is
+  // none, its neighbour stands for it.
+  HWY_INLINE V present(V v, [[maybe_unused]] const T* at) const {
     const D d;
 #if HWY_TARGET <= HWY_AVX3
     return hn::IfThenElse(absent_, v, hn::MaskedLoad(hn::Not(absent_), d, Cells::lanes(at)));
 #else
-    return hn::IfThenElse(absent_, v, moved_up(d, v, v));
-#endif
-  }
-  // The cells from `at` on, v being those from at - 1 on: its last stands for the one behind it.
-  HWY_INLINE V without_last(V v, [[maybe_unused]] const T* at) const {
-    const D d;
-#if HWY_TARGET <= HWY_AVX3
-    return hn::IfThenElse(absent_, v, hn::MaskedLoad(hn::Not(absent_), d, Cells::lanes(at)));
-#else
-    return hn::IfThenElse(absent_, v, moved_down(d, v, v));
+    return hn::IfThenElse(absent_, v, left ? moved_up(d, v, v) : moved_down(d, v, v));
 #endif
   }
 
