@@ -60,6 +60,9 @@ struct BandWork {
   TapsFn numbers = nullptr;          // values: of what holds no NaN
   SlideFn slide = nullptr;           // sums: across wide windows
   ExtremeRowsFn extremes = nullptr;  // values: the same
+  // Wide windows of f32 along rows: of what holds no NaN, and of anything, or sums.
+  NeighboursFn windows_along[2]{};
+  void (*wide_sums)(const WideSums& sums) = nullptr;
   const MoveKernels* move = nullptr;
   bool winners = false, last_winner = false;
   BandCut cut;

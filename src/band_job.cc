@@ -39,6 +39,10 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& x, const Bou
     work_.fused = taps.extreme_rows[extreme][lane];
     work_.numbers = taps.numbers[extreme][lane];
     work_.extremes = plan.kernels->slide->extreme[extreme][lane];
+    if (reduction_.lane == Lane::f32) {
+      work_.windows_along[0] = plan.kernels->neighbours->numbers[extreme];
+      work_.windows_along[1] = plan.kernels->neighbours->anything[extreme];
+    }
   }
   choose((argmax ? plan.kernels->winner_taps->find : taps.extreme)[extreme][lane],
          argmax != nullptr, last_winner);
@@ -55,6 +59,10 @@ BandJob::BandJob(const Plan& plan, const Space& space, const Bound& target, int 
       finish_(!reduction.divide_by) {
   work_.fused = plan.kernels->taps->sum_rows[static_cast<int>(reduction.lane)];
   work_.slide = plan.kernels->slide->sum[static_cast<int>(reduction.lane)];
+  if (reduction.lane == Lane::f32) {
+    work_.windows_along[0] = work_.windows_along[1] = plan.kernels->neighbours->sum;
+    work_.wide_sums = plan.kernels->neighbours->wide_sums;
+  }
   choose(plan.kernels->taps->sum[static_cast<int>(reduction.lane)], false, false);
 }
 

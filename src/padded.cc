@@ -13,6 +13,8 @@ constexpr int64_t kAcrossBytes = 80 * 1024;  // of rows that are reduced across 
 constexpr int64_t kResultBytes = 32 * 1024;
 constexpr int64_t kMostBytes = 180 * 1024;  // of all buffers but results
 constexpr int64_t kRecentRows = 8;
+constexpr int64_t kMostSlides = 32;  // rows of sums that are made together
+constexpr int64_t kRowsAhead = 16;   // that cells are fetched before sums need them
 
 int64_t pieces(int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; }
 
@@ -48,7 +50,7 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   }
   const int64_t size = static_cast<int64_t>(lane_size(r.lane)), reach = line.reach() - 1;
   const int64_t taps = last > 0 ? r.lines[0].taps() : 1;
-  cut.levels = sum_levels(taps);
+  cut.levels = std::max(sum_levels(taps), taps < 4 ? 0 : 1);
   if (std::max(cut.levels, sum_levels(line.taps())) > SlideRow::kMostLevels) return cut;
   if (reach > kMostBytes) return cut;
   cut.inner = std::min<int64_t>(space.inner, 64);
@@ -74,8 +76,9 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   cut.rows = std::clamp<int64_t>(kResultBytes / results, 1, rows);
   cut.block = cut.together;
   if (r.sum) {
-    cut.loaded = cut.native ? 0 : kRecentRows;
     cut.block = std::max(cut.together, kResultBytes / (cut.reduced * size));
+    if (last > 0) cut.block = std::min(cut.block, cut.native ? kMostSlides : kRecentRows);
+    cut.loaded = cut.native || last == 0 ? 0 : kRecentRows + cut.block;
   } else if (last > 0) {
     cut.block = std::clamp<int64_t>(kAcrossBytes / (cut.reduced * size), 1, std::min(taps, rows));
   }
@@ -106,6 +109,8 @@ Padded::Padded(const BandWork& work, const PaddedCut& cut, Arena* arena)
       numbers_(work.numbers),
       slide_(work.slide),
       extremes_(work.extremes),
+      neighbours_{work.windows_along[0], work.windows_along[1]},
+      wide_sums_(work.wide_sums),
       move_(work.move),
       cut_(cut),
       last_(r_.space->pooled - 1),
@@ -115,10 +120,15 @@ Padded::Padded(const BandWork& work, const PaddedCut& cut, Arena* arena)
   const auto take = [&](int64_t elements) {
     return static_cast<char*>(arena->take(elements, static_cast<size_t>(size_)));
   };
-  reduced_ = take(cut.block * cut.reduced);
+  const auto take_rows = [&](int64_t elements) {
+    constexpr int64_t kAround = NeighbourRows::kAround;
+    char* const memory = take(elements + 2 * kAround);
+    return memory ? memory + kAround * size_ : nullptr;
+  };
+  reduced_ = take_rows(cut.block * cut.reduced);
   loaded_ = take(cut.loaded * cut.row);
   const int buffers = r_.sum ? kBuffers : 2;
-  for (int i = 0; i < buffers; ++i) buffers_[i] = take(cut.together * cut.reduced);
+  for (int i = 0; i < buffers; ++i) buffers_[i] = take_rows(cut.together * cut.reduced);
   zeros_ = take(cut.row);
   if (zeros_) std::memset(zeros_, 0, static_cast<size_t>(cut.row * size_));
   const int64_t taps = row_ >= 0 ? r_.lines[row_].taps() : 1;
@@ -141,7 +151,8 @@ void Padded::run(const BandTask& task, const char* base, const BandTarget& targe
   columns.cells = within(columns.places, source.box[last_]);
   columns.inner = task.inner;
   columns.row_lanes = pitch_of(columns.places.size() * task.inner, size_);
-  plan_steps(line.taps(), line.step() * task.inner);
+  const int64_t distance = line.step() * task.inner;
+  plan_steps(line.taps(), distance, neighbours_[0] && distance == 1 && target.position == 1);
   const bool pad = columns.cells.size() < columns.places.size();
   if (r_.sum && !columns.same_as(zeroed_)) {
     zeroed_ = columns;  // pads stay zeros until other columns are written over them
@@ -211,12 +222,20 @@ void Padded::sums_across(const char* plane, int64_t first, int64_t count, const 
                          char* to, int64_t to_row, const BandTarget& target) {
   const Line& line = r_.lines[row_];
   const int64_t step = line.step(), whole = (line.taps() - 1) * step;
-  for (; next_ < first + whole; next_ += step) slide_on(plane, next_, columns, nullptr);
+  const bool any = columns.cells.size() > 0;
+  while (next_ < first + whole) {
+    int64_t rows = 0;
+    for (; rows < cut_.block && next_ < first + whole; ++rows, next_ += step) {
+      if (any) slide_on(plane, next_, columns, nullptr, slides_ + rows);
+    }
+    if (any) slide_(rows, slides_);
+  }
   for (int64_t i = 0; i < count;) {
     const int64_t rows = std::min(cut_.block, count - i);
-    for (int64_t k = 0; k < rows; ++k) {
-      slide_on(plane, first + whole + (i + k) * step, columns, reduced_at(columns, k));
+    for (int64_t k = 0; k < rows && any; ++k) {
+      slide_on(plane, first + whole + (i + k) * step, columns, reduced_at(columns, k), slides_ + k);
     }
+    if (any) slide_(rows, slides_);
     along(columns, rows, at(to, i * to_row), to_row, target, false);
     i += rows;
   }
@@ -273,30 +292,38 @@ const char* Padded::row_at(const char* plane, int64_t place, const Columns& colu
 }
 
 // One row further; the windows that end there, if asked for.
-void Padded::slide_on(const char* plane, int64_t place, const Columns& columns, char* to) {
-  if (columns.cells.size() <= 0) return;
-  SlideRow& s = slide_row_;
+void Padded::slide_on(const char* plane, int64_t place, const Columns& columns, char* to,
+                      SlideRow* row) {
+  SlideRow& s = *row;
   s.lanes = columns.cells.size() * columns.inner;
-  char* const buffer = cut_.native ? nullptr : at(loaded_, turn_ % kRecentRows * cut_.row);
+  char* const buffer = cut_.native ? nullptr : at(loaded_, turn_ % cut_.loaded * cut_.row);
   const char* const x = row_at(plane, place, columns, buffer);
   s.x = x;
+  const bool far = cut_.native && r_.lines[row_].step() == 1;
+  s.ahead = far ? row_at(plane, place + kRowsAhead, columns, nullptr) : x;
   rings_[0].row[rings_[0].next] = rings_[0].row[rings_[0].next + kRecentRows] = x;
+  for (int t = 0; t < 3; ++t) s.recent[t] = turn_ < 3 - t ? zeros_ : rings_[0].at(3 - t);
   for (s.levels = 0; s.levels < cut_.levels && turn_ + 1 >= int64_t{4} << 2 * s.levels;) {
     const int level = s.levels++;
-    for (int t = 0; t < 3; ++t) s.old[level][t] = rings_[level].at(int64_t{3 - t} << 2 * level);
+    for (int t = 0; t < 3 && level > 0; ++t) {
+      s.old[level][t] = rings_[level].at(int64_t{3 - t} << 2 * level);
+    }
     s.slot[level] = rings_[level + 1].slot();
   }
   s.dst = to;
-  for (int i = 0; i < s.parts && to; ++i) {
+  s.own = window_.own;
+  s.parts = to ? window_.parts : 0;
+  for (int i = 0; i < s.parts; ++i) {
+    s.part[i].rows = window_.part[i].rows;
     for (int t = 0; t < 4; ++t) s.part[i].row[t] = rings_[part_level_[i]].at(part_back_[i][t]);
   }
-  slide_(s);
   ++turn_;
   for (int level = 0; level <= cut_.levels; ++level) rings_[level].advance();
 }
 
 // Where the rows of all levels are, and those of which windows are joined: from the last on.
 void Padded::plan_rings(Arena* arena) {
+  slides_ = arena->take<SlideRow>(cut_.block);
   const int64_t taps = r_.lines[row_].taps();
   int64_t back = 0;
   for (int level = 0; level <= cut_.levels; ++level) {
@@ -312,11 +339,16 @@ void Padded::plan_rings(Arena* arena) {
     }
     const int64_t rows = int64_t{1} << 2 * level;
     const int64_t count = level == cut_.levels ? taps >> 2 * level : taps >> 2 * level & 3;
+    if (level == 0) {
+      window_.own = static_cast<int>(count);
+      back = count;
+      continue;
+    }
     for (int joined = 1; joined <= 4; joined *= 2) {
       if ((count & joined) == 0) continue;
-      const int part = slide_row_.parts++;
+      const int part = window_.parts++;
       part_level_[part] = level;
-      slide_row_.part[part].rows = joined;
+      window_.part[part].rows = joined;
       for (int t = 0; t < 4; ++t) part_back_[part][t] = back + std::max(0, joined - 1 - t) * rows;
       back += joined * rows;
     }

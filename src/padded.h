@@ -3,9 +3,9 @@
 // and a window is joined from at most seven of the largest and three of each of the others: the
 // order of Tree. Of max and min, as many windows as they have taps share one row: what lies before
 // it is joined upwards, what follows downwards. Then some rows at a time are reduced along, in
-// buffers that stay in the cache, by joining them with themselves, moved by some taps; what is
-// padding is written out. A band that goes on where the last one ended finds the rings as it needs
-// them.
+// registers where there are kernels for it, or in buffers that stay in the cache, by joining them
+// with themselves, moved by some taps; what is padding is written out. A band that goes on where
+// the last one ended finds the rings as it needs them.
 #ifndef NDPOOL_SRC_PADDED_H_
 #define NDPOOL_SRC_PADDED_H_
 
@@ -67,10 +67,14 @@ class Padded {
              inner == other.inner;
     }
   };
-  // Steps along: what lies at some places of buffers is joined in another.
+  // Steps along: what lies at some places of buffers is joined in another. Or, in registers: so
+  // many neighbours in the first buffer; sums of wide windows have two results.
   struct Step {
     static constexpr int kMost = 8;
     int to = 0, taps = 0;
+    int64_t neighbours = 0;
+    bool wide = false;
+    int rest = 0;
     int64_t reach = 0;  // lanes from the first that a result depends on to the last
     int from[kMost]{};
     int64_t offsets[kMost]{};
@@ -88,7 +92,7 @@ class Padded {
                        char* to, int64_t to_row, const BandTarget& target);
   void sums_across(const char* plane, int64_t first, int64_t count, const Columns& columns,
                    char* to, int64_t to_row, const BandTarget& target);
-  void slide_on(const char* plane, int64_t place, const Columns& columns, char* to);
+  void slide_on(const char* plane, int64_t place, const Columns& columns, char* to, SlideRow* row);
   const char* row_at(const char* plane, int64_t place, const Columns& columns, char* buffer) const;
   void fill_pads(const Columns& columns, int64_t rows);
   // Rows of reduced_, which hold no NaN if `numbers`.
@@ -98,9 +102,9 @@ class Padded {
                   const BandTarget& target, bool numbers);
   void plan_rings(Arena* arena);
   Step& add_step(int to, int64_t reach);
-  void plan_steps(int64_t taps, int64_t distance);
-  void plan_extremes(int64_t taps, int64_t distance);
-  void plan_sums(int64_t taps, int64_t distance);
+  void plan_steps(int64_t taps, int64_t distance, bool in_registers);
+  void plan_extremes(int64_t taps, int64_t distance, bool in_registers);
+  void plan_sums(int64_t taps, int64_t distance, bool in_registers);
   char* at(void* memory, int64_t elements) const {
     return static_cast<char*>(memory) + elements * size_;
   }
@@ -112,6 +116,8 @@ class Padded {
   TapsFn taps_, numbers_;
   SlideFn slide_;
   ExtremeRowsFn extremes_;
+  NeighboursFn neighbours_[2];  // of numbers, and of anything
+  void (*wide_sums_)(const WideSums& sums);
   const MoveKernels* move_;
   PaddedCut cut_;
   int last_, row_;
@@ -139,11 +145,13 @@ class Padded {
   Ring rings_[SlideRow::kMostLevels + 1];
   int part_level_[SlideRow::kMostParts]{};
   int64_t part_back_[SlideRow::kMostParts][4]{};
-  SlideRow slide_row_;
+  SlideRow window_;             // the parts of each
+  SlideRow* slides_ = nullptr;  // as many as a block
   static constexpr int kMostSteps = 16, kBuffers = 4;
   Step steps_[kMostSteps];
   int step_count_ = 0;
   int64_t step_distance_ = 0;
+  bool step_in_registers_ = false;
   char* buffers_[kBuffers]{};
   // Max and min: places of a row that repeat others, and which.
   int32_t *pads_ = nullptr, *stand_ins_ = nullptr;

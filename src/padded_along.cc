@@ -8,6 +8,12 @@
 
 namespace ndpool {
 
+namespace {
+
+float* floats(char* memory) { return static_cast<float*>(static_cast<void*>(memory)); }
+
+}  // namespace
+
 void Padded::find_pads(const Columns& columns) {
   const auto pad = [&](int64_t place) {
     const int64_t cell = stand_in(r_.lines[last_], place, columns.cells);
@@ -69,6 +75,29 @@ void Padded::along_some(const Columns& columns, char* from, int64_t rows, char* 
   for (int i = 0; i < step_count_; ++i) {
     const Step& step = steps_[i];
     const auto buffer = [&](int number) { return number == 0 ? from : buffers_[number - 1]; };
+    if (step.wide) {
+      wide_sums_({rows * columns.row_lanes - step.reach, step.neighbours, floats(from),
+                  floats(buffer(step.to)), floats(buffer(step.rest))});
+      continue;
+    }
+    if (step.neighbours > 0) {
+      NeighbourRows n;
+      n.taps = step.neighbours;
+      n.src = floats(buffer(0));
+      if (i + 1 < step_count_) {
+        n.lanes = rows * columns.row_lanes - step.reach;
+        n.dst = floats(buffer(step.to));
+      } else {
+        n.rows = rows;
+        n.lanes = outputs;
+        n.src_row = columns.row_lanes;
+        n.dst = floats(to);
+        n.dst_row = to_row;
+        n.divisor = target.divisor;
+      }
+      neighbours_[numbers ? 0 : 1](n);
+      continue;
+    }
     int64_t offsets[Step::kMost];
     for (int t = 0; t < step.taps; ++t) {
       offsets[t] = (buffer(step.from[t]) - buffer(step.from[0])) / size_ + step.offsets[t];
@@ -102,14 +131,17 @@ void Padded::along_some(const Columns& columns, char* from, int64_t rows, char* 
 }
 
 // Steps that join windows of `taps` taps `distance` apart; buffer 0 is what is given.
-void Padded::plan_steps(int64_t taps, int64_t distance) {
-  if (step_distance_ == distance) return;
+void Padded::plan_steps(int64_t taps, int64_t distance, bool in_registers) {
+  if (step_distance_ == distance && step_in_registers_ == in_registers) return;
   step_distance_ = distance;
+  step_in_registers_ = in_registers;
   step_count_ = 0;
-  if (r_.sum) {
-    plan_sums(taps, distance);
+  if (in_registers && taps <= (r_.sum ? NeighbourRows::kMostSums : NeighbourRows::kMostExtremes)) {
+    add_step(0, taps - 1).neighbours = taps;
+  } else if (r_.sum) {
+    plan_sums(taps, distance, in_registers);
   } else {
-    plan_extremes(taps, distance);
+    plan_extremes(taps, distance, in_registers);
   }
 }
 
@@ -118,6 +150,8 @@ Padded::Step& Padded::add_step(int to, int64_t reach) {
   step.to = to;
   step.reach = reach;
   step.taps = 0;
+  step.neighbours = 0;
+  step.wide = false;
   return step;
 }
 
@@ -137,12 +171,17 @@ void Padded::Step::finish() {
 }
 
 // Windows of powers of two, whose places fall on whole vectors, and then up to four that overlap.
-void Padded::plan_extremes(int64_t taps, int64_t distance) {
+void Padded::plan_extremes(int64_t taps, int64_t distance, bool in_registers) {
   constexpr int64_t kParts = 4;
   // f32 has kernels for lists of up to eight taps.
   const bool at_once = taps <= Step::kMost && r_.lane == Lane::f32;
   int64_t width = 1;
   int from = 0;
+  if (in_registers) {
+    from = 1;
+    width = NeighbourRows::kMostExtremes;
+    add_step(from, width - 1).neighbours = width;
+  }
   while (!at_once && kParts * width < taps) {
     const int64_t count = 2 * kParts * width >= taps ? 2 : 4;
     const int to = from == 1 ? 2 : 1;
@@ -161,7 +200,7 @@ void Padded::plan_extremes(int64_t taps, int64_t distance) {
 
 // Sums of 4, 16 ... taps at every place, and beside them what is left of the window after so many;
 // at last some of the largest, and what is left.
-void Padded::plan_sums(int64_t taps, int64_t distance) {
+void Padded::plan_sums(int64_t taps, int64_t distance, bool in_registers) {
   const int levels = sum_levels(taps);
   int wide = 0, rest = -1;  // buffers; none is left at first
   const auto free_but = [&](int other) {
@@ -175,7 +214,18 @@ void Padded::plan_sums(int64_t taps, int64_t distance) {
     if (rest >= 0) step.add(rest, count * width * distance);
     step.finish();
   };
-  for (int level = 0; level < levels; ++level) {
+  int level = 0;
+  if (in_registers) {
+    constexpr int64_t kWide = WideSums::kWide;
+    Step& step = add_step(1, kWide - 1);
+    step.wide = true;
+    step.rest = 2;
+    step.neighbours = taps % kWide;
+    wide = step.to;
+    if (step.neighbours > 0) rest = step.rest;
+    level = std::countr_zero(static_cast<uint64_t>(kWide)) / 2;
+  }
+  for (; level < levels; ++level) {
     const int64_t width = int64_t{1} << 2 * level, count = taps >> 2 * level & 3;
     const int wider = free_but(-1);
     const int left = rest;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMostBytes = 72 * 1024;
 constexpr int64_t kPlaceBytes = 4096;  // that planes should have together
+constexpr int64_t kHeldBytes = 10240;  // the same, where rows are held in registers
 constexpr int64_t kMostWindow = 64, kMostRowBytes = 288;
 constexpr int64_t kTiny = 64;          // cells of planes that PlanesJob takes less time to turn
 constexpr int64_t kVectorsBehind = 4;  // places that kernels may read or write behind the last
@@ -96,9 +97,32 @@ void SheetsJob::choose() {
   down_lanes_ = plan_axis(down.window, along.cells, together_ * sheet_.place_step, &sheet_.down);
   along_lanes_ =
       plan_axis(along.window, 1, together_ * down.outputs * sheet_.pitch + reach, &sheet_.along);
-  groups_ = (space_.batch + together_ - 1) / together_;
-  const int64_t staged = staged_ ? together_ * plane : 0;
+  choose_held(down, along);
+  task_planes_ = together_;
+  if (is_held_ && in_one_piece) {
+    task_planes_ = std::clamp<int64_t>(kHeldBytes / lane_size_ / sheet_.cells, 1, space_.batch);
+  }
+  groups_ = (space_.batch + task_planes_ - 1) / task_planes_;
+  const int64_t staged = staged_ ? task_planes_ * plane : 0;
   possible_ = (down_lanes_ + along_lanes_ + staged) * lane_size_ <= kMostBytes;
+}
+
+void SheetsJob::choose_held(const Axis& down, const Axis& along) {
+  const auto vectors_of = [](int64_t lanes) { return (lanes - 1) / HeldRows::kLanes + 1; };
+  const int64_t vectors = vectors_of(along.cells);
+  if (!plan_.kernels->held->extreme[kMax] || plan_.op == NDPOOL_AVG || plan_.type != NDPOOL_F32 ||
+      down.stride != 1 || along.stride != 1 || vectors > HeldRows::kMostVectors ||
+      vectors_of(along.outputs) != vectors) {
+    return;
+  }
+  held_.rows = down.cells;
+  held_.cells = along.cells;
+  held_.plane = sheet_.x_step;
+  held_.output_rows = down.outputs;
+  held_.outputs = along.outputs;
+  held_.taps = down.window;
+  held_.pad = down.pad_lo;
+  is_held_ = held_.plan_along(along.window, along.pad_lo);
 }
 
 // Returns how many elements of scratch it takes.
@@ -154,14 +178,15 @@ int64_t SheetsJob::plan_extremes(int64_t window, int64_t step, int64_t places, i
 }
 
 int64_t SheetsJob::grain() const {
-  return std::max<int64_t>(1, 16384 / (together_ * sheet_.cells));
+  return std::max<int64_t>(1, 16384 / (task_planes_ * sheet_.cells));
 }
 
 std::string SheetsJob::describe() const {
-  return "sheets: " + std::to_string(together_) +
-         " at a time in scratch, joined at every place as if they were one row, down and then "
-         "along "
-         "(small planes)" +
+  const char* const how =
+      is_held_ ? " at a time, row by row in registers, along and then down (small planes)"
+               : " at a time in scratch, joined at every place as if they were one row, down and "
+                 "then along (small planes)";
+  return "sheets: " + std::to_string(task_planes_) + how +
          std::string(streaming_ ? "; results go past the caches" : "");
 }
 
@@ -203,15 +228,17 @@ void SheetsJob::work(Arena* arena, TaskQueue* queue) const {
   const int64_t plane = sheet_.rows * sheet_.outputs;
   auto* down = static_cast<char*>(arena->take(down_lanes_, size));
   auto* along = static_cast<char*>(arena->take(along_lanes_, size));
-  const int64_t staged_lanes = staged_ ? together_ * plane + kernels.lanes(lane_) : 0;
+  const int64_t staged_lanes = staged_ ? task_planes_ * plane + kernels.lanes(lane_) : 0;
   auto* staged = static_cast<char*>(arena->take(staged_lanes, size));
   const bool sum = plan_.op == NDPOOL_AVG, converted = !finished_;
   AverageFinish finish(plan_, plan_.out_type, lane_, false, converted && sum ? plane : 0,
-                       converted && sum ? together_ * plane : 0, arena, true);
+                       converted && sum ? task_planes_ * plane : 0, arena, true);
   char* ready =
       converted && streaming_
-          ? static_cast<char*>(arena->take(together_ * plane, static_cast<size_t>(y_.element)))
+          ? static_cast<char*>(arena->take(task_planes_ * plane, static_cast<size_t>(y_.element)))
           : staged;
+  auto* ring =
+      arena->take<float>(is_held_ ? held_.taps * HeldRows::kMostVectors * HeldRows::kLanes : 0);
   if (!queue) return;
   const auto clear = [&](char* memory, int64_t n) {
     for (int64_t i = 0; i < n; ++i) std::memcpy(memory + i * lane_size_, sheet_.absent, size);
@@ -220,17 +247,26 @@ void SheetsJob::work(Arena* arena, TaskQueue* queue) const {
   clear(along, along_lanes_);
   const int extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
   const SheetFn numbers = sum ? nullptr : kernels.numbers[extreme][lane];
+  const HeldFn held = plan_.kernels->held->extreme[extreme];
   const SheetFn anything = sum ? kernels.sum[lane] : kernels.anything[extreme][lane];
   for (Range range; queue->take(&range);) {
     for (int64_t task = range.begin; task < range.end; ++task) {
-      const int64_t outer = task / groups_, first = task % groups_ * together_;
-      const int64_t planes = std::min(together_, space_.batch - first);
+      const int64_t outer = task / groups_, first = task % groups_ * task_planes_;
+      const int64_t planes = std::min(task_planes_, space_.batch - first);
       const char* x = outer_address(space_, x_, outer) + first * x_.batch;
       char* y = outer_address(space_, y_, outer) + first * y_.batch;
       char* to = staged_ ? staged : y;
       if (!native_) load(planes, x, down);
       const char* cells = native_ ? x : nullptr;
-      if (!numbers || !numbers(sheet_, planes, cells, down, along, to)) {
+      if (is_held_) {
+        const auto* from = static_cast<const float*>(static_cast<const void*>(x));
+        if (!held(held_, planes, from, ring, static_cast<float*>(static_cast<void*>(to)))) {
+          for (int64_t p = 0; p < planes; p += together_) {
+            anything(sheet_, std::min(together_, planes - p), x + p * x_.batch, down, along,
+                     to + p * plane * lane_size_);
+          }
+        }
+      } else if (!numbers || !numbers(sheet_, planes, cells, down, along, to)) {
         anything(sheet_, planes, cells, down, along, to);
       }
       if (converted) put(planes, staged, streaming_ ? ready : y, &finish);

@@ -141,6 +141,9 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
                                                "5x16x65 w2x2 s2 ceil",
                                                "3x30x70 w3x3 s1 p1",
                                                "5x20x20 w5x5 s1 p2",
+                                               "3x9x25 w3x7 s1 p1x3",
+                                               "2x40x90 w31x31 s1 p15",
+                                               "2x20x300 w7x101 s1 p3x50",
                                                "2x6x40x20 w2x2 axes=1,2"};
   for (const std::string& geometry : geometries) {
     for (const char* op : {"max f32 ", "avg f32 ", "max f16 ", "max i8 ", "avg i16 ", "avg f64 "}) {

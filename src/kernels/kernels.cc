@@ -10,11 +10,13 @@ const CombineKernels* combine_kernels(int64_t target);
 const ConvertKernels* convert_kernels(int64_t target);
 const TapKernels* tap_kernels(int64_t target);
 const SlideKernels* slide_kernels(int64_t target);
+const NeighbourKernels* neighbour_kernels(int64_t target);
 const WinnerTapKernels* winner_tap_kernels(int64_t target);
 const CollectKernels* collect_kernels(int64_t target);
 const ColumnKernels* column_kernels(int64_t target);
 const NarrowColumnKernels* narrow_column_kernels(int64_t target);
 const SheetKernels* sheet_kernels(int64_t target);
+const HeldKernels* held_kernels(int64_t target);
 const StripKernels* strip_kernels(int64_t target);
 const WholeKernels* whole_kernels(int64_t target);
 const MoveKernels* move_kernels(int64_t target);
@@ -37,12 +39,13 @@ struct Tables {
       const int64_t target = rest & -rest;
       if (!combine_kernels(target) || count == kMaxTargets) continue;
       kernels[count++] = {
-          hwy::TargetName(target),    combine_kernels(target),   convert_kernels(target),
-          tap_kernels(target),        slide_kernels(target),     winner_tap_kernels(target),
-          collect_kernels(target),    column_kernels(target),    narrow_column_kernels(target),
-          sheet_kernels(target),      strip_kernels(target),     whole_kernels(target),
-          move_kernels(target),       real_kernels(target),      winner_kernels_f32(target),
-          winner_kernels_f64(target), smooth_row_kernels(target)};
+          hwy::TargetName(target),       combine_kernels(target),    convert_kernels(target),
+          tap_kernels(target),           slide_kernels(target),      neighbour_kernels(target),
+          winner_tap_kernels(target),    collect_kernels(target),    column_kernels(target),
+          narrow_column_kernels(target), sheet_kernels(target),      held_kernels(target),
+          strip_kernels(target),         whole_kernels(target),      move_kernels(target),
+          real_kernels(target),          winner_kernels_f32(target), winner_kernels_f64(target),
+          smooth_row_kernels(target)};
     }
   }
 };

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/held_rows.h"
 #include "kernels/meanwhile.h"
+#include "kernels/neighbours.h"
 #include "kernels/strip.h"
 #include "lane.h"
 
@@ -120,17 +122,20 @@ using FusedFn = void (*)(const FusedRows& rows);
 // Sums over windows that slide down rows, one row further. Level l holds the sums of 4^l rows,
 // level 0 being the rows themselves; what is asked for is joined from rows of all levels.
 struct SlideRow {
-  static constexpr int kMostLevels = 4, kMostParts = 2 * kMostLevels + 3;
+  static constexpr int kMostLevels = 4, kMostParts = 2 * kMostLevels + 1;
   int64_t lanes = 0;
-  const void* x = nullptr;  // the new row
-  int levels = 0;           // whose new row is made, from 1 on
-  // The rows of level l that are 3, 2 and 1 times 4^l rows old, and where the new row of level l +
-  // 1 goes; whole vectors.
+  const void* x = nullptr;      // the new row
+  const void* ahead = nullptr;  // some rows behind it: fetched meanwhile
+  const void* recent[3]{};      // of the first of some: the rows before it, the oldest first
+  int levels = 0;               // whose new row is made, from 1 on
+  // The rows of level l, from 1 on, that are 3, 2 and 1 times 4^l rows old; and where the new row
+  // of level l + 1 goes, whole vectors.
   const void* old[kMostLevels][3]{};
   void* slot[kMostLevels]{};
-  // If given, the window that ends here: 1, 2 or 4 rows are joined, and then, from the left, join
-  // what came before.
+  // If given, the window that ends here: the last `own` rows (0 to 3), and then, from the left, 1,
+  // 2 or 4 rows of higher levels, joined, join what came before.
   void* dst = nullptr;
+  int own = 0;
   struct Part {
     int rows;
     const void* row[4];  // those that do not count name some row all the same
@@ -138,7 +143,8 @@ struct SlideRow {
   int parts = 0;
   Part part[kMostParts]{};
 };
-using SlideFn = void (*)(const SlideRow& row);
+// Some rows, one after another: strip by strip, so that what a few vectors need stays near.
+using SlideFn = void (*)(int64_t count, const SlideRow* rows);
 
 // Extrema over windows of `taps` rows, of up to as many windows: all hold row `rows` - 1. What
 // precedes it is joined upwards, what follows downwards, so that cost does not grow with the
@@ -463,11 +469,13 @@ struct Kernels {
   const ConvertKernels* convert;
   const TapKernels* taps;
   const SlideKernels* slide;
+  const NeighbourKernels* neighbours;
   const WinnerTapKernels* winner_taps;
   const CollectKernels* collect;
   const ColumnKernels* columns;
   const NarrowColumnKernels* narrow_columns;
   const SheetKernels* sheets;
+  const HeldKernels* held;
   const StripKernels* strips;
   const WholeKernels* whole;
   const MoveKernels* move;

@@ -89,60 +89,77 @@ bool each_strip(const ExtremeRows& e) {
   return nan;
 }
 
-// `vectors` vectors of a row of sliding sums, from lane i on.
-template <int vectors, class D, class T>
-HWY_INLINE void sum_vectors(D d, const SlideRow& s, int64_t i, T* to) {
+// `vectors` vectors of some rows of sliding sums, from lane i on. The last rows of cells stay in
+// registers.
+template <int vectors, class D>
+HWY_INLINE void sum_vectors(D d, int64_t count, const SlideRow* rows, int64_t i) {
+  using T = hn::TFromD<D>;
+  using V = hn::Vec<D>;
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  const auto row = [i](const void* memory) { return static_cast<const T*>(memory) + i; };
-  hn::Vec<D> v[vectors];
-  const T* x = row(s.x);
-  for (int k = 0; k < vectors; ++k) v[k] = hn::LoadU(d, x + k * step);
-  for (int level = 0; level < s.levels; ++level) {
-    const T *a = row(s.old[level][0]), *b = row(s.old[level][1]), *c = row(s.old[level][2]);
-    T* slot = static_cast<T*>(s.slot[level]) + i;
-    for (int k = 0; k < vectors; ++k) {
-      const int64_t at = k * step;
-      v[k] = hn::Add(hn::Add(hn::LoadU(d, a + at), hn::LoadU(d, b + at)),
-                     hn::Add(hn::LoadU(d, c + at), v[k]));
-      hn::StoreU(v[k], d, slot + at);
-    }
+  const auto load = [&](const void* row, int k) HWY_ATTR {
+    return hn::LoadU(d, static_cast<const T*>(row) + i + k * step);
+  };
+  V x[4][vectors];  // the oldest first
+  for (int t = 0; t < 3; ++t) {
+    for (int k = 0; k < vectors; ++k) x[t + 1][k] = load(rows->recent[t], k);
   }
-  if (!to) return;
-  // Each sum goes where it belongs at once: there are registers for one set of vectors.
-  const auto each = [&](const SlideRow::Part& part, auto put) HWY_ATTR {
-    const T *a = row(part.row[0]), *b = row(part.row[1]);
-    const T *c = row(part.row[2]), *e = row(part.row[3]);
-    const auto load = [d, step](const T* from, int k)
-                          HWY_ATTR { return hn::LoadU(d, from + k * step); };
-    if (part.rows == 1) {
-      for (int k = 0; k < vectors; ++k) put(k, load(a, k));
-    } else if (part.rows == 2) {
-      for (int k = 0; k < vectors; ++k) put(k, hn::Add(load(a, k), load(b, k)));
-    } else {
+  for (int64_t r = 0; r < count; ++r) {
+    const SlideRow& s = rows[r];
+    const T* next = static_cast<const T*>(s.ahead) + i;
+    for (int64_t k = 0; k < vectors * step; k += 64 / int64_t{sizeof(T)}) hwy::Prefetch(next + k);
+    V v[vectors];
+    for (int k = 0; k < vectors; ++k) {
+      for (int t = 0; t < 3; ++t) x[t][k] = x[t + 1][k];
+      x[3][k] = load(s.x, k);
+      v[k] = hn::Add(hn::Add(x[0][k], x[1][k]), hn::Add(x[2][k], x[3][k]));
+    }
+    for (int level = 0; level < s.levels; ++level) {
+      T* const slot = static_cast<T*>(s.slot[level]) + i;
       for (int k = 0; k < vectors; ++k) {
-        put(k, hn::Add(hn::Add(load(a, k), load(b, k)), hn::Add(load(c, k), load(e, k))));
+        if (level > 0) {
+          v[k] = hn::Add(hn::Add(load(s.old[level][0], k), load(s.old[level][1], k)),
+                         hn::Add(load(s.old[level][2], k), v[k]));
+        }
+        hn::StoreU(v[k], d, slot + k * step);
       }
     }
-  };
-  each(s.part[0], [&](int k, hn::Vec<D> sum) HWY_ATTR { v[k] = sum; });
-  for (int p = 1; p < s.parts; ++p) {
-    each(s.part[p], [&](int k, hn::Vec<D> sum) HWY_ATTR { v[k] = hn::Add(sum, v[k]); });
+    if (!s.dst) continue;
+    for (int k = 0; k < vectors; ++k) {
+      v[k] = x[3][k];
+      if (s.own >= 2) v[k] = hn::Add(s.own == 2 ? x[2][k] : hn::Add(x[1][k], x[2][k]), v[k]);
+    }
+    for (int p = 0; p < s.parts; ++p) {
+      const SlideRow::Part& part = s.part[p];
+      const bool first = p == 0 && s.own == 0;
+      for (int k = 0; k < vectors; ++k) {
+        V sum = load(part.row[0], k);
+        if (part.rows > 1) sum = hn::Add(sum, load(part.row[1], k));
+        if (part.rows > 2) sum = hn::Add(sum, hn::Add(load(part.row[2], k), load(part.row[3], k)));
+        v[k] = first ? sum : hn::Add(sum, v[k]);
+      }
+    }
+    T* const to = static_cast<T*>(s.dst) + i;
+    for (int k = 0; k < vectors; ++k) hn::StoreU(v[k], d, to + k * step);
   }
-  for (int k = 0; k < vectors; ++k) hn::StoreU(v[k], d, to + k * step);
 }
 
+// Lanes from i on, by vectors of any width that fit. None is computed twice: by then, what it was
+// made from may be gone.
+template <class D>
+void slide_from(D d, int64_t count, const SlideRow* rows, int64_t i) {
+  constexpr int kTogether = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), lanes = rows->lanes;
+  for (; i + kTogether * step <= lanes; i += kTogether * step) {
+    sum_vectors<kTogether>(d, count, rows, i);
+  }
+  for (; i + step <= lanes; i += step) sum_vectors<1>(d, count, rows, i);
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    if (i < lanes) slide_from(hn::Half<D>(), count, rows, i);
+  }
+}
 template <class T>
-void slide(const SlideRow& s) {
-  T* to = static_cast<T*>(s.dst);
-  fit_width(hn::ScalableTag<T>(), s.lanes, [&](auto d) HWY_ATTR {
-    const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-    int64_t i = 0;
-    for (; i + 8 * step <= s.lanes; i += 8 * step) sum_vectors<8>(d, s, i, to ? to + i : to);
-    for (; i < s.lanes; i += step) {
-      const int64_t at = i + step <= s.lanes ? i : s.lanes - step;
-      sum_vectors<1>(d, s, at, to ? to + at : to);
-    }
-  });
+void slide(int64_t count, const SlideRow* rows) {
+  slide_from(hn::ScalableTag<T>(), count, rows, 0);
 }
 
 template <class E, class T>
