@@ -82,7 +82,7 @@ void WholeJob::reduce(int64_t planes, const char* x, char* y) const {
   if (sum && rows_ > 1) {
     kernels.sum_planes[type](planes, rows_, columns_, x, x_.batch / x_.element, y,
                              y_.batch / y_.element);
-  } else if (short_rows && cells_ <= WholeKernels::kMostRow) {
+  } else if (short_rows && cells_ <= (sum ? WholeKernels::kMostRow : WholeKernels::kMostExtremes)) {
     short_rows(planes, cells_, x, x_.batch / x_.element, y, y_.batch / y_.element);
   } else {
     const auto row = sum ? kernels.sum[type] : kernels.extreme[extreme][lane];

@@ -370,11 +370,11 @@ struct SheetKernels {  // by Extreme, Lane
 struct WholeKernels {
   void (*extreme[2][kLanes])(int64_t n, const void* x, void* y);  // by Extreme; all but i128
   void (*sum[2])(int64_t n, const void* x, void* y);  // f32, f64: as the tree joins them
-  // The same of `count` rows of at most kMostRow elements, `pitch` apart; results lie y_pitch
-  // apart.
+  // The same of `count` rows of at most kMostRow elements (f32: kMostExtremes), `pitch` apart;
+  // results lie y_pitch apart.
   using RowsFn = void (*)(int64_t count, int64_t n, const void* x, int64_t pitch, void* y,
                           int64_t y_pitch);
-  static constexpr int64_t kMostRow = 32;
+  static constexpr int64_t kMostRow = 32, kMostExtremes = 96;
   static constexpr int kDepth = 6;  // of the tree of so many
   RowsFn extreme_rows[2];           // f32
   RowsFn sum_rows[2];               // f32, f64

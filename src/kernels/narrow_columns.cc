@@ -146,13 +146,19 @@ class HalfQuotient {
  public:
   using D = typename Narrow<uint16_t, float, bytes>::D;
   using V = hn::Vec<D>;
-  HWY_INLINE explicit HalfQuotient(int64_t divisor) : divide_(divisor) {}
+  HWY_INLINE explicit HalfQuotient(int64_t divisor)
+      : divide_(divisor), exact_(divide_.exact && divisor <= kMostExact) {}
 
   HWY_INLINE void store(V sum, uint16_t* to) const {
     const D d;
-    const V quotient = divide_.exact ? hn::Mul(sum, hn::Set(d, divide_.factor))
-                                     : hn::Div(sum, hn::Set(d, divide_.divisor));
-    hn::StoreU(plain_half_bits<Half>(d, quotient), hn::Rebind<uint16_t, D>(), to);
+    const hn::Rebind<uint16_t, D> bits;
+    if (exact_) {
+      const V quotient = hn::Mul(sum, hn::Set(d, divide_.factor));
+      hn::StoreU(plain_half_bits<Half>(d, quotient), bits, to);
+      return;
+    }
+    const V quotient = hn::Div(sum, hn::Set(d, divide_.divisor));
+    hn::StoreU(plain_half_bits<Half>(d, quotient), bits, to);
     if (HWY_UNLIKELY(!hn::AllFalse(d, is_rounded_twice(sum, quotient)))) store_each(sum, to);
   }
 
@@ -164,13 +170,10 @@ class HalfQuotient {
     const hn::RebindToUnsigned<D> du;
     constexpr bool kFloat16 = std::is_same_v<Half, Float16>;
     const auto none = hn::Zero(d);
-    auto twice = hn::Ne(none, none);
-    if (!divide_.exact) {
-      const auto rest = hn::NegMulAdd(quotient, hn::Set(d, divide_.divisor), sum);
-      const auto lost = hn::Set(du, kFloat16 ? 0xFFFu : 0x7FFFu);
-      const auto between = hn::Eq(hn::And(hn::BitCast(du, quotient), lost), hn::Zero(du));
-      twice = hn::And(hn::Ne(rest, none), hn::RebindMask(d, between));
-    }
+    const auto rest = hn::NegMulAdd(quotient, hn::Set(d, divide_.divisor), sum);
+    const auto lost = hn::Set(du, kFloat16 ? 0xFFFu : 0x7FFFu);
+    const auto between = hn::Eq(hn::And(hn::BitCast(du, quotient), lost), hn::Zero(du));
+    auto twice = hn::And(hn::Ne(rest, none), hn::RebindMask(d, between));
     if constexpr (!kFloat16) {
       const auto small = hn::Lt(hn::Abs(quotient), hn::Set(d, 1e-30f));
       twice = hn::Or(twice, hn::And(small, hn::Ne(sum, none)));
@@ -187,7 +190,10 @@ class HalfQuotient {
     }
   }
 
+  // Sums of bfloat16 are multiples of 2^-133, and floats hold those of 2^-149.
+  static constexpr int64_t kMostExact = 1 << 16;
   Divide<float> divide_;
+  bool exact_;
 };
 
 template <size_t bytes>

@@ -48,6 +48,33 @@ HWY_INLINE void load_columns(D d, const T* from, int64_t row, hn::Vec<D>* column
   }
 }
 
+// As many rows of 4-byte lanes as a vector (of 32 bytes at most) has lanes, turned.
+template <class D>
+HWY_INLINE void turn_vectors(D d, const hn::Vec<D>* rows, hn::Vec<D>* columns) {
+  constexpr int kSide = hn::MaxLanes(D());
+  static_assert(kSide <= 8);
+  const hn::Repartition<uint64_t, D> pairs;
+  hn::Vec<D> blocks[kSide];
+  for (int r = 0; r < kSide; r += 4) {
+    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[r], rows[r + 1]));
+    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[r + 2], rows[r + 3]));
+    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[r], rows[r + 1]));
+    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[r + 2], rows[r + 3]));
+    blocks[r] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+    blocks[r + 1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+    blocks[r + 2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+    blocks[r + 3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+  }
+  for (int c = 0; c < 4; ++c) {
+    if constexpr (kSide == 8) {
+      columns[c] = hn::ConcatLowerLower(d, blocks[c + 4], blocks[c]);
+      columns[c + 4] = hn::ConcatUpperUpper(d, blocks[c + 4], blocks[c]);
+    } else {
+      columns[c] = blocks[c];
+    }
+  }
+}
+
 // As many rows of one or two bytes as a vector (of 16 bytes at most) has lanes, turned. Rows that
 // are zipped with those half of all further down, as often as that halves them, come out as
 // columns.

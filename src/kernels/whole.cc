@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/kernels.h"
 
@@ -14,6 +15,7 @@
 #include "kernels/numbers.h"
 #include "kernels/tap_rows.h"
 #include "kernels/turn.h"
+#include "kernels/turned_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -159,44 +161,6 @@ void tree(int64_t n, const void* x, void* y) {
   *static_cast<T*>(y) = waiting[0];
 }
 
-#if HWY_TARGET != HWY_SCALAR
-// As many rows as lanes: rows are turned, some columns at a time, and columns joined, sums as the
-// tree joins them.
-template <class Op, class D, class T>
-HWY_INLINE hn::Vec<D> joined_columns(D d, int64_t n, const T* rows, int64_t pitch) {
-  using V = hn::Vec<D>;
-  constexpr int kWide = 16 / sizeof(T);
-  const auto join = [](const V* column) HWY_ATTR {
-    V v = Op::many(column[0], column[1]);
-    if constexpr (kWide == 4) v = Op::many(v, Op::many(column[2], column[3]));
-    return v;
-  };
-  V column[kWide], waiting[WholeKernels::kDepth];
-  int depth = 0;
-  int64_t number = 0, at = 0;
-  for (; at + kWide <= n; at += kWide, ++number) {
-    load_columns(d, rows + at, pitch, column);
-    V v = join(column);
-    for (int joins = std::countr_one(static_cast<uint64_t>(number)); joins > 0; --joins) {
-      v = Op::many(waiting[--depth], v);
-    }
-    waiting[depth++] = v;
-  }
-  if (at < n) {
-    // The last columns, with some before them, which are left out.
-    load_columns(d, rows + n - kWide, pitch, column);
-    const V* rest = column + kWide - (n - at);
-    V v = rest[0];
-    if (n - at > 1) v = Op::many(v, rest[1]);
-    if (n - at > 2) v = Op::many(v, rest[2]);
-    waiting[depth++] = v;
-  }
-  V v = waiting[--depth];
-  while (depth > 0) v = Op::many(waiting[--depth], v);
-  return v;
-}
-#endif
-
 // Rows one by one.
 template <class Op, class T>
 void single_rows(int64_t count, int64_t n, const T* from, int64_t pitch, T* to, int64_t to_pitch) {
@@ -209,8 +173,38 @@ void single_rows(int64_t count, int64_t n, const T* from, int64_t pitch, T* to, 
   }
 }
 
-template <class Op, class T>
-void short_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* y, int64_t to_pitch) {
+// Rows of f32, some at a time.
+template <class E>
+void extreme_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* y,
+                  int64_t to_pitch) {
+  using Op = Extremum<E>;
+  const float* from = static_cast<const float*>(x);
+  float* to = static_cast<float*>(y);
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<float, 8> d;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  if (count >= step && n >= 4) {
+    for (int64_t next = 0; next < count; next += step) {
+      const int64_t r = next + step <= count ? next : count - step;
+      hn::Vec<decltype(d)> v;
+      if (n < 2 * step) {
+        v = joined_columns<Op>(d, n, from + r * pitch, pitch);
+      } else if (!extremes_of_rows<E>(d, n, from + r * pitch, pitch, &v)) {
+        single_rows<Op>(step, n, from + r * pitch, pitch, to + r * to_pitch, to_pitch);
+        continue;
+      }
+      float lanes[hn::MaxLanes(d)];
+      hn::StoreU(v, d, to_pitch == 1 ? to + r : lanes);
+      for (int64_t k = 0; to_pitch != 1 && k < step; ++k) to[(r + k) * to_pitch] = lanes[k];
+    }
+    return;
+  }
+#endif
+  single_rows<Op>(count, n, from, pitch, to, to_pitch);
+}
+
+template <class T>
+void short_sums(int64_t count, int64_t n, const void* x, int64_t pitch, void* y, int64_t to_pitch) {
   const T* from = static_cast<const T*>(x);
   T* to = static_cast<T*>(y);
 #if HWY_TARGET != HWY_SCALAR
@@ -219,7 +213,7 @@ void short_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* y,
   if (count >= step && n >= int64_t{16 / sizeof(T)}) {
     for (int64_t next = 0; next < count; next += step) {
       const int64_t r = next + step <= count ? next : count - step;
-      const auto v = joined_columns<Op>(d, n, from + r * pitch, pitch);
+      const auto v = joined_columns<Sum>(d, n, from + r * pitch, pitch);
       T lanes[hn::MaxLanes(d)];
       hn::StoreU(v, d, to_pitch == 1 ? to + r : lanes);
       for (int64_t k = 0; to_pitch != 1 && k < step; ++k) to[(r + k) * to_pitch] = lanes[k];
@@ -227,7 +221,7 @@ void short_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* y,
     return;
   }
 #endif
-  single_rows<Op>(count, n, from, pitch, to, to_pitch);
+  single_rows<Sum>(count, n, from, pitch, to, to_pitch);
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -282,6 +276,50 @@ HWY_INLINE hn::Vec<D> sum_of_rows(D d, int64_t rows, const T* at, int64_t pitch)
 }
 #endif
 
+#if HWY_TARGET != HWY_SCALAR
+// A few vectors, as the tree joins them.
+template <int count, class V>
+HWY_INLINE V sum_of_vectors(const V* v) {
+  if constexpr (count == 1) {
+    return v[0];
+  } else {
+    constexpr int kLeft = count > 4 ? 4 : count > 2 ? 2 : 1;
+    return hn::Add(sum_of_vectors<kLeft>(v), sum_of_vectors<count - kLeft>(v + kLeft));
+  }
+}
+
+template <int most, class V>
+HWY_INLINE V sum_of_up_to(int64_t count, const V* v) {
+  if constexpr (most > 1) {
+    if (count < most) return sum_of_up_to<most - 1>(count, v);
+  }
+  return sum_of_vectors<most>(v);
+}
+
+// Planes of f32 without gaps, of no more columns than a vector has lanes: as many at a time as that
+// are summed down, turned, and summed along, in registers. Vectors reach into the next row. Returns
+// how many were done.
+template <int rows>
+int64_t sum_small_planes(int64_t count, int64_t columns, const float* x, float* y) {
+  const hn::CappedTag<float, 8> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int kSide = hn::MaxLanes(d);
+  const int64_t cells = rows * columns, read = cells - columns + kSide;  // of a plane
+  int64_t done = 0;
+  for (; (count - done - kSide + 1) * cells >= read; done += kSide) {
+    V v[kSide], column[kSide];
+    for (int p = 0; p < kSide; ++p) v[p] = sum_of_few<rows>(d, x + (done + p) * cells, columns);
+    turn_vectors(d, v, column);
+    hn::StoreU(sum_of_up_to<kSide>(columns, column), d, y + done);
+  }
+  return done;
+}
+using SmallPlanesFn = int64_t (*)(int64_t count, int64_t columns, const float* x, float* y);
+constexpr SmallPlanesFn kSmallPlanes[] = {
+    sum_small_planes<2>, sum_small_planes<3>, sum_small_planes<4>, sum_small_planes<5>,
+    sum_small_planes<6>, sum_small_planes<7>, sum_small_planes<8>};
+#endif
+
 // Sums down some planes lie side by side before they are joined along.
 template <class T>
 void sum_planes(int64_t count, int64_t rows, int64_t columns, const void* x, int64_t pitch, void* y,
@@ -295,7 +333,14 @@ void sum_planes(int64_t count, int64_t rows, int64_t columns, const void* x, int
   const int64_t apart = (columns + step - 1) / step * step;
   alignas(64) T sums[kTogether * (WholeKernels::kMostColumns + kLanes)];
   T copy[WholeKernels::kMostCells + kLanes];
-  for (int64_t first = 0; first < count; first += kTogether) {
+  int64_t done = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    const bool plain = pitch == rows * columns && y_pitch == 1;
+    if (plain && rows <= 8 && columns <= step && step == kLanes) {
+      done = kSmallPlanes[rows - 2](count, columns, static_cast<const T*>(x), static_cast<T*>(y));
+    }
+  }
+  for (int64_t first = done; first < count; first += kTogether) {
     const int64_t planes = first + kTogether <= count ? kTogether : count - first;
     for (int64_t p = 0; p < planes; ++p) {
       const T* from = static_cast<const T*>(x) + (first + p) * pitch;
@@ -316,7 +361,7 @@ void sum_planes(int64_t count, int64_t rows, int64_t columns, const void* x, int
     }
     T* to = static_cast<T*>(y) + first * y_pitch;
     if (columns <= WholeKernels::kMostRow) {
-      short_rows<Sum, T>(planes, columns, sums, apart, to, y_pitch);
+      short_sums<T>(planes, columns, sums, apart, to, y_pitch);
     } else {
       single_rows<Sum, T>(planes, columns, sums, apart, to, y_pitch);
     }
@@ -351,12 +396,12 @@ WholeKernels make_table() {
   fill<Extremes, Min>(t.extreme[kMin]);
   t.sum[0] = tree<float>;
   t.sum[1] = tree<double>;
-  t.sum_rows[0] = short_rows<Sum, float>;
-  t.sum_rows[1] = short_rows<Sum, double>;
+  t.sum_rows[0] = short_sums<float>;
+  t.sum_rows[1] = short_sums<double>;
   t.sum_planes[0] = sum_planes<float>;
   t.sum_planes[1] = sum_planes<double>;
-  t.extreme_rows[kMax] = short_rows<Extremum<Max>, float>;
-  t.extreme_rows[kMin] = short_rows<Extremum<Min>, float>;
+  t.extreme_rows[kMax] = extreme_rows<Max>;
+  t.extreme_rows[kMin] = extreme_rows<Min>;
   return t;
 }
 
