@@ -26,19 +26,64 @@ HWY_INLINE void store_pairs(D d, hn::Vec<D> first, hn::Vec<D> second, T* to) {
 #endif
 }
 
+// sum + v in some lanes, the sum, which is not -0, in others.
+template <class D>
+HWY_INLINE hn::Vec<D> added_where(D, hn::Mask<D> some, hn::Vec<D> sum, hn::Vec<D> v) {
+#if HWY_TARGET <= HWY_AVX3
+  using T = hn::TFromD<D>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr size_t kBytes = hn::MaxLanes(D()) * sizeof(T);
+  if constexpr (kBytes == 64 && kFloat) {
+    return hn::Vec<D>{_mm512_mask_add_ps(sum.raw, some.raw, sum.raw, v.raw)};
+  } else if constexpr (kBytes == 64) {
+    return hn::Vec<D>{_mm512_mask_add_pd(sum.raw, some.raw, sum.raw, v.raw)};
+  } else if constexpr (kBytes == 32 && kFloat) {
+    return hn::Vec<D>{_mm256_mask_add_ps(sum.raw, some.raw, sum.raw, v.raw)};
+  } else {
+    static_assert(kBytes == 32);
+    return hn::Vec<D>{_mm256_mask_add_pd(sum.raw, some.raw, sum.raw, v.raw)};
+  }
+#else
+  return hn::Add(sum, hn::IfThenElseZero(some, v));
+#endif
+}
+
+// Tap numbers of as many outputs as a vector has lanes: bytes, where a mask of theirs is one of
+// lanes of any width, else lanes as wide as the gradients.
+template <class D>
+struct Numbers {
+  using DU = hn::RebindToUnsigned<D>;
+#if HWY_TARGET <= HWY_AVX3
+  using DN = hn::Rebind<uint8_t, D>;
+  static HWY_INLINE hn::Vec<DN> load(const uint8_t* from) { return hn::LoadU(DN(), from); }
+  static HWY_INLINE hn::Vec<DN> from_lanes(hn::Vec<DU> v) { return hn::TruncateTo(DN(), v); }
+  static HWY_INLINE hn::Mask<D> equal(hn::Vec<DN> a, hn::Vec<DN> b) {
+    using Raw = decltype(hn::Mask<D>::raw);
+    return hn::Mask<D>{static_cast<Raw>(hn::Eq(a, b).raw)};
+  }
+#else
+  using DN = DU;
+  static HWY_INLINE hn::Vec<DN> load(const uint8_t* from) { return load_bytes(DU(), from); }
+  static HWY_INLINE hn::Vec<DN> from_lanes(hn::Vec<DU> v) { return v; }
+  static HWY_INLINE hn::Mask<D> equal(hn::Vec<DN> a, hn::Vec<DN> b) {
+    return hn::RebindMask(D(), hn::Eq(a, b));
+  }
+#endif
+};
+
 // The numbers with which a cell has won, by the taps that it is.
 template <class D, int taps>
 struct Taps {
-  using DU = hn::RebindToUnsigned<D>;
+  using DN = typename Numbers<D>::DN;
   HWY_INLINE explicit Taps(uint32_t first) {
     for (int r = 0; r < taps; ++r) {
       for (int t = 0; t < taps; ++t) {
-        number[r][t] = hn::Set(
-            DU(), static_cast<hn::TFromD<DU>>(first) + static_cast<hn::TFromD<DU>>(r * taps + t));
+        number[r][t] =
+            hn::Set(DN(), static_cast<hn::TFromD<DN>>(first + static_cast<uint32_t>(r * taps + t)));
       }
     }
   }
-  hn::Vec<DU> number[taps][taps];
+  hn::Vec<DN> number[taps][taps];
 };
 
 // One column of vectors, from cell spacing*at on, downwards. `edge`: it reaches beyond the rows of
@@ -68,7 +113,7 @@ class Column {
         const auto output = hn::Iota(di, static_cast<S>(first_ + i));
         const auto absent = hn::Or(hn::Gt(hn::Zero(di), output),
                                    hn::Gt(output, hn::Set(di, static_cast<S>(outputs_ - 1))));
-        absent_[i] = hn::BitCast(DU(), hn::VecFromMask(di, absent));
+        absent_[i] = Numbers<D>::from_lanes(hn::BitCast(DU(), hn::VecFromMask(di, absent)));
       }
     }
   }
@@ -94,7 +139,7 @@ class Column {
     N number[kReads];
     V gradient[kReads];
     for (int i = 0; i < kReads; ++i) {
-      number[i] = load_bytes(DU(), winners_ + i);
+      number[i] = Numbers<D>::load(winners_ + i);
       gradient[i] = hn::LoadU(D(), g_ + i);
       if constexpr (edge) number[i] = hn::Or(number[i], absent_[i]);
     }
@@ -111,9 +156,10 @@ class Column {
       const int64_t move = at < 0 ? -at : at > most ? most - at : 0;
       const auto lanes = hn::And(hn::Iota(di, static_cast<S>(-move)), hn::Set(di, S{kLanes - 1}));
       const auto indices = hn::IndicesFromVec(DU(), hn::BitCast(DU(), lanes));
-      const N bytes = load_bytes(DU(), winners_ + i + move);
+      const hn::Vec<DU> bytes = load_bytes(DU(), winners_ + i + move);
       const V lane = hn::LoadU(D(), g_ + i + move);
-      number[i] = hn::Or(hn::TableLookupLanes(bytes, indices), absent_[i]);
+      const N moved = Numbers<D>::from_lanes(hn::TableLookupLanes(bytes, indices));
+      number[i] = hn::Or(moved, absent_[i]);
       gradient[i] = hn::BitCast(D(), hn::TableLookupLanes(hn::BitCast(DU(), lane), indices));
     }
     add_outputs(number, gradient);
@@ -147,7 +193,7 @@ class Column {
   using DU = hn::RebindToUnsigned<D>;
   using DI = hn::RebindToSigned<D>;
   using V = hn::Vec<D>;
-  using N = hn::Vec<DU>;
+  using N = hn::Vec<typename Numbers<D>::DN>;
   // Vectors of outputs that hold the cells, each one output further than the one before it.
   static constexpr int kReads = spacing == 1 ? taps : taps == 3 || odd_first ? 2 : 1;
   static constexpr int64_t kReach = kLanes + kReads - 1;
@@ -173,8 +219,8 @@ class Column {
   HWY_INLINE void add_tap(int tap, N number, V gradient, V* sums) {
     const D d;
     for (int r = 0; r < taps; ++r) {
-      const auto won = hn::RebindMask(d, hn::Eq(number, own_.number[r][tap]));
-      sums[r] = hn::Add(sums[r], hn::IfThenElseZero(won, gradient));
+      const auto won = Numbers<D>::equal(number, own_.number[r][tap]);
+      sums[r] = added_where(d, won, sums[r], gradient);
     }
   }
 
