@@ -8,7 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
-#include "kernels/load_bytes.h"
+#include "kernels/tap_numbers.h"
 #include "kernels/streamer.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,64 +26,17 @@ HWY_INLINE void store_pairs(D d, hn::Vec<D> first, hn::Vec<D> second, T* to) {
 #endif
 }
 
-// sum + v in some lanes, the sum, which is not -0, in others.
-template <class D>
-HWY_INLINE hn::Vec<D> added_where(D, hn::Mask<D> some, hn::Vec<D> sum, hn::Vec<D> v) {
-#if HWY_TARGET <= HWY_AVX3
-  using T = hn::TFromD<D>;
-  constexpr bool kFloat = sizeof(T) == 4;
-  constexpr size_t kBytes = hn::MaxLanes(D()) * sizeof(T);
-  if constexpr (kBytes == 64 && kFloat) {
-    return hn::Vec<D>{_mm512_mask_add_ps(sum.raw, some.raw, sum.raw, v.raw)};
-  } else if constexpr (kBytes == 64) {
-    return hn::Vec<D>{_mm512_mask_add_pd(sum.raw, some.raw, sum.raw, v.raw)};
-  } else if constexpr (kBytes == 32 && kFloat) {
-    return hn::Vec<D>{_mm256_mask_add_ps(sum.raw, some.raw, sum.raw, v.raw)};
-  } else {
-    static_assert(kBytes == 32);
-    return hn::Vec<D>{_mm256_mask_add_pd(sum.raw, some.raw, sum.raw, v.raw)};
-  }
-#else
-  return hn::Add(sum, hn::IfThenElseZero(some, v));
-#endif
-}
-
-// Tap numbers of as many outputs as a vector has lanes: bytes, where a mask of theirs is one of
-// lanes of any width, else lanes as wide as the gradients.
-template <class D>
-struct Numbers {
-  using DU = hn::RebindToUnsigned<D>;
-#if HWY_TARGET <= HWY_AVX3
-  using DN = hn::Rebind<uint8_t, D>;
-  static HWY_INLINE hn::Vec<DN> load(const uint8_t* from) { return hn::LoadU(DN(), from); }
-  static HWY_INLINE hn::Vec<DN> from_lanes(hn::Vec<DU> v) { return hn::TruncateTo(DN(), v); }
-  static HWY_INLINE hn::Mask<D> equal(hn::Vec<DN> a, hn::Vec<DN> b) {
-    using Raw = decltype(hn::Mask<D>::raw);
-    return hn::Mask<D>{static_cast<Raw>(hn::Eq(a, b).raw)};
-  }
-#else
-  using DN = DU;
-  static HWY_INLINE hn::Vec<DN> load(const uint8_t* from) { return load_bytes(DU(), from); }
-  static HWY_INLINE hn::Vec<DN> from_lanes(hn::Vec<DU> v) { return v; }
-  static HWY_INLINE hn::Mask<D> equal(hn::Vec<DN> a, hn::Vec<DN> b) {
-    return hn::RebindMask(D(), hn::Eq(a, b));
-  }
-#endif
-};
-
 // The numbers with which a cell has won, by the taps that it is.
 template <class D, int taps>
 struct Taps {
-  using DN = typename Numbers<D>::DN;
   HWY_INLINE explicit Taps(uint32_t first) {
     for (int r = 0; r < taps; ++r) {
       for (int t = 0; t < taps; ++t) {
-        number[r][t] =
-            hn::Set(DN(), static_cast<hn::TFromD<DN>>(first + static_cast<uint32_t>(r * taps + t)));
+        number[r][t] = Numbers<D>::set(first + static_cast<uint32_t>(r * taps + t));
       }
     }
   }
-  hn::Vec<DN> number[taps][taps];
+  hn::Vec<typename Numbers<D>::DN> number[taps][taps];
 };
 
 // One column of vectors, from cell spacing*at on, downwards. `edge`: it reaches beyond the rows of

@@ -10,9 +10,9 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
-#include "kernels/load_bytes.h"
 #include "kernels/order.h"
 #include "kernels/streamer.h"
+#include "kernels/tap_numbers.h"
 #include "kernels/tap_rows.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -256,15 +256,13 @@ void across(const AcrossWinners& a) {
 // (0: as many as the list has).
 template <int fixed, class T, class D>
 HWY_INLINE void spread_rows(D d, TapRows t) {
-  using I = hwy::MakeUnsigned<T>;
-  const hn::RebindToUnsigned<D> du;
   const int64_t step = static_cast<int64_t>(hn::Lanes(d)), lanes = t.lanes, rows = t.rows;
   constexpr int kMost = fixed > 0 ? fixed : 1;
   int64_t offsets[kMost];
-  hn::Vec<decltype(du)> numbers[kMost];
+  hn::Vec<typename Numbers<D>::DN> numbers[kMost];
   for (int k = 0; k < kMost; ++k) {
     offsets[k] = t.offsets[k];
-    numbers[k] = hn::Set(du, static_cast<I>(t.numbers[k]));
+    numbers[k] = Numbers<D>::set(t.numbers[k]);
   }
   for (int64_t p = 0; p < t.planes; ++p) {
     for (int64_t r = 0; r < rows; ++r) {
@@ -278,9 +276,9 @@ HWY_INLINE void spread_rows(D d, TapRows t) {
         for (int k = 0; k < (fixed == 0 ? t.taps : fixed); ++k) {
           const int64_t at = (fixed == 0 ? t.offsets[k] : offsets[k]) + i;
           auto number = numbers[fixed == 0 ? 0 : k];
-          if constexpr (fixed == 0) number = hn::Set(du, static_cast<I>(t.numbers[k]));
-          const auto won = hn::RebindMask(d, hn::Eq(load_bytes(du, winners + at), number));
-          sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, from + at)));
+          if constexpr (fixed == 0) number = Numbers<D>::set(t.numbers[k]);
+          const auto won = Numbers<D>::equal(Numbers<D>::load(winners + at), number);
+          sum = added_where(d, won, sum, hn::LoadU(d, from + at));
         }
         hn::StoreU(sum, d, to + i);
       }
@@ -302,14 +300,12 @@ T spread_one(const TapRows& t, const T* from, const uint8_t* winners, int64_t i)
 template <int fixed, class D, class T>
 HWY_INLINE hn::Vec<D> spread_vector(D d, const TapRows& t, const T* from, const uint8_t* winners,
                                     int64_t i) {
-  using I = hwy::MakeUnsigned<T>;
-  const hn::RebindToUnsigned<D> du;
   auto sum = hn::Zero(d);
   for (int k = 0; k < (fixed == 0 ? t.taps : fixed); ++k) {
     const int64_t at = t.offsets[k] + i;
-    const auto number = hn::Set(du, static_cast<I>(t.numbers[k]));
-    const auto won = hn::RebindMask(d, hn::Eq(load_bytes(du, winners + at), number));
-    sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, from + at)));
+    const auto number = Numbers<D>::set(t.numbers[k]);
+    const auto won = Numbers<D>::equal(Numbers<D>::load(winners + at), number);
+    sum = added_where(d, won, sum, hn::LoadU(d, from + at));
   }
   return sum;
 }
