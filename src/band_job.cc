@@ -8,12 +8,19 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kFewTaps = 4;  // on an axis: no gain from doubling
+constexpr int64_t kFewTaps = 4;   // on an axis: no gain from doubling
+constexpr int64_t kFewSums = 32;  // on all axes
 
 // Whether doubling in padded planes is likely to beat bands.
 bool wants_padding(const Reduction& r, const BandCut& cut) {
-  if (cut.form == BandForm::none || cut.form == BandForm::wide) return true;
   const int last = r.space->pooled - 1;
+  // Channels that do not fit one piece of a row are converted piece by piece, which takes longer
+  // than some taps.
+  int64_t taps = 0;
+  for (int level = 0; level <= last; ++level) taps += r.lines[level].taps();
+  const bool in_pieces = r.sum && !r.native && r.space->inner > kMostInner;
+  if (in_pieces && taps <= kFewSums) return false;
+  if (cut.form == BandForm::none || cut.form == BandForm::wide) return true;
   const bool short_rows =
       cut.outputs * cut.inner * static_cast<int64_t>(lane_size(r.lane)) < kShortRow;
   bool few = true;

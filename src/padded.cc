@@ -13,6 +13,7 @@ constexpr int64_t kAcrossBytes = 80 * 1024;  // of rows that are reduced across 
 constexpr int64_t kResultBytes = 32 * 1024;
 constexpr int64_t kMostBytes = 180 * 1024;  // of all buffers but results
 constexpr int64_t kRecentRows = 8;
+constexpr int64_t kUncounted = 5;    // rows
 constexpr int64_t kMostSlides = 32;  // rows of sums that are made together
 constexpr int64_t kRowsAhead = 16;   // that cells are fetched before sums need them
 
@@ -53,7 +54,7 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   cut.levels = std::max(sum_levels(taps), taps < 4 ? 0 : 1);
   if (std::max(cut.levels, sum_levels(line.taps())) > SlideRow::kMostLevels) return cut;
   if (reach > kMostBytes) return cut;
-  cut.inner = std::min<int64_t>(space.inner, 64);
+  cut.inner = std::min<int64_t>(space.inner, kMostInner);
   cut.native = r.native && cut.inner == space.inner && r.source->pooled[last] == cut.inner * size;
   const int64_t position = cut.inner * size;
   for (int level = 1; level <= cut.levels && r.sum; ++level) {
@@ -78,17 +79,18 @@ PaddedCut choose_padded(const Reduction& r, int64_t rows, int64_t outputs) {
   if (r.sum) {
     cut.block = std::max(cut.together, kResultBytes / (cut.reduced * size));
     if (last > 0) cut.block = std::min(cut.block, cut.native ? kMostSlides : kRecentRows);
-    cut.loaded = cut.native || last == 0 ? 0 : kRecentRows + cut.block;
   } else if (last > 0) {
     cut.block = std::clamp<int64_t>(kAcrossBytes / (cut.reduced * size), 1, std::min(taps, rows));
   }
   const auto bytes = [&] {
-    if (!r.sum && last > 0 && !cut.native) cut.loaded = cut.block + taps - 1;
+    if (last > 0 && !cut.native) cut.loaded = cut.block + (r.sum ? kRecentRows : taps - 1);
     const int64_t stepped = (r.sum ? 4 : 2) * cut.together * cut.reduced;
     return ((cut.ring_rows + cut.loaded + 1) * cut.row + cut.block * cut.reduced + stepped) * size;
   };
-  while (bytes() > kMostBytes) {
-    if (cut.block == 1 || r.sum) return cut;
+  // Sums of up to seven rows keep some of them that would not be needed: not counted.
+  const int64_t extra = r.sum && last > 0 ? kUncounted * cut.row * size : 0;
+  while (bytes() > kMostBytes + extra) {
+    if (cut.block == 1 || last == 0) return cut;
     cut.block = pieces(cut.block, 2);
   }
   if (!r.sum && last > 0) {

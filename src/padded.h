@@ -16,6 +16,9 @@
 
 namespace ndpool {
 
+// Of channels that come last, so many are reduced together.
+inline constexpr int64_t kMostInner = 64;
+
 // How much one call covers, and the elements of its buffers.
 struct PaddedCut {
   bool possible = false;

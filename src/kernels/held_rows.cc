@@ -125,8 +125,9 @@ bool pool(const HeldRows& held, int64_t planes, const float* x, float* ring, flo
       for (V& v : above) v = absent;
     }
   }
-  for (int k = 1; k < vectors; ++k) seen[0] = hn::Add(seen[0], seen[k]);
-  return hn::AllFalse(d, hn::IsNaN(seen[0]));
+  auto nan = hn::IsNaN(seen[0]);
+  for (int k = 1; k < vectors; ++k) nan = hn::Or(nan, hn::IsNaN(seen[k]));
+  return hn::AllFalse(d, nan);
 }
 
 // Windows whose pads are half as wide as themselves take one step ahead.

@@ -90,15 +90,16 @@ bool each_strip(const ExtremeRows& e) {
 }
 
 // `vectors` vectors of some rows of sliding sums, from lane i on. The last rows of cells stay in
-// registers.
-template <int vectors, class D>
+// registers. `ends`: the last vector is that of the end of the rows, and overlaps the one before
+// it.
+template <int vectors, bool ends, class D>
 HWY_INLINE void sum_vectors(D d, int64_t count, const SlideRow* rows, int64_t i) {
   using T = hn::TFromD<D>;
   using V = hn::Vec<D>;
-  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
-  const auto load = [&](const void* row, int k) HWY_ATTR {
-    return hn::LoadU(d, static_cast<const T*>(row) + i + k * step);
-  };
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), end = rows->lanes - step - i;
+  const auto at = [step, end](int k) { return ends && k == vectors - 1 ? end : k * step; };
+  const auto load = [&](const void* row, int k)
+                        HWY_ATTR { return hn::LoadU(d, static_cast<const T*>(row) + i + at(k)); };
   V x[4][vectors];  // the oldest first
   for (int t = 0; t < 3; ++t) {
     for (int k = 0; k < vectors; ++k) x[t + 1][k] = load(rows->recent[t], k);
@@ -120,7 +121,7 @@ HWY_INLINE void sum_vectors(D d, int64_t count, const SlideRow* rows, int64_t i)
           v[k] = hn::Add(hn::Add(load(s.old[level][0], k), load(s.old[level][1], k)),
                          hn::Add(load(s.old[level][2], k), v[k]));
         }
-        hn::StoreU(v[k], d, slot + k * step);
+        hn::StoreU(v[k], d, slot + at(k));
       }
     }
     if (!s.dst) continue;
@@ -139,27 +140,30 @@ HWY_INLINE void sum_vectors(D d, int64_t count, const SlideRow* rows, int64_t i)
       }
     }
     T* const to = static_cast<T*>(s.dst) + i;
-    for (int k = 0; k < vectors; ++k) hn::StoreU(v[k], d, to + k * step);
+    for (int k = 0; k < vectors; ++k) hn::StoreU(v[k], d, to + at(k));
   }
 }
 
-// Lanes from i on, by vectors of any width that fit. None is computed twice: by then, what it was
+// Strip by strip. Lanes that are computed twice are so in the same strip: later, what they were
 // made from may be gone.
 template <class D>
-void slide_from(D d, int64_t count, const SlideRow* rows, int64_t i) {
+void slide_lanes(D d, int64_t count, const SlideRow* rows) {
   constexpr int kTogether = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
   const int64_t step = static_cast<int64_t>(hn::Lanes(d)), lanes = rows->lanes;
-  for (; i + kTogether * step <= lanes; i += kTogether * step) {
-    sum_vectors<kTogether>(d, count, rows, i);
-  }
-  for (; i + step <= lanes; i += step) sum_vectors<1>(d, count, rows, i);
   if constexpr (hn::MaxLanes(D()) > 1) {
-    if (i < lanes) slide_from(hn::Half<D>(), count, rows, i);
+    if (lanes < step) return slide_lanes(hn::Half<D>(), count, rows);
   }
+  const int64_t end = lanes % step == 0 ? lanes : lanes - lanes % step - step;
+  int64_t i = 0;
+  for (; i + kTogether * step <= end; i += kTogether * step) {
+    sum_vectors<kTogether, false>(d, count, rows, i);
+  }
+  for (; i < end; i += step) sum_vectors<1, false>(d, count, rows, i);
+  if (i < lanes) sum_vectors<2, true>(d, count, rows, i);
 }
 template <class T>
 void slide(int64_t count, const SlideRow* rows) {
-  slide_from(hn::ScalableTag<T>(), count, rows, 0);
+  slide_lanes(hn::ScalableTag<T>(), count, rows);
 }
 
 template <class E, class T>
