@@ -173,6 +173,20 @@ void single_rows(int64_t count, int64_t n, const T* from, int64_t pitch, T* to, 
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Lanes to places that lie `pitch` apart.
+template <class D, class T>
+HWY_INLINE void put_apart(D d, hn::Vec<D> v, T* to, int64_t pitch) {
+  if (pitch == 1) {
+    hn::StoreU(v, d, to);
+    return;
+  }
+  T lanes[hn::MaxLanes(D())];
+  hn::StoreU(v, d, lanes);
+  for (size_t k = 0; k < hn::Lanes(d); ++k) to[static_cast<int64_t>(k) * pitch] = lanes[k];
+}
+#endif
+
 // Rows of f32, some at a time.
 template <class E>
 void extreme_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* y,
@@ -193,9 +207,7 @@ void extreme_rows(int64_t count, int64_t n, const void* x, int64_t pitch, void* 
         single_rows<Op>(step, n, from + r * pitch, pitch, to + r * to_pitch, to_pitch);
         continue;
       }
-      float lanes[hn::MaxLanes(d)];
-      hn::StoreU(v, d, to_pitch == 1 ? to + r : lanes);
-      for (int64_t k = 0; to_pitch != 1 && k < step; ++k) to[(r + k) * to_pitch] = lanes[k];
+      put_apart(d, v, to + r * to_pitch, to_pitch);
     }
     return;
   }
@@ -214,9 +226,7 @@ void short_sums(int64_t count, int64_t n, const void* x, int64_t pitch, void* y,
     for (int64_t next = 0; next < count; next += step) {
       const int64_t r = next + step <= count ? next : count - step;
       const auto v = joined_columns<Sum>(d, n, from + r * pitch, pitch);
-      T lanes[hn::MaxLanes(d)];
-      hn::StoreU(v, d, to_pitch == 1 ? to + r : lanes);
-      for (int64_t k = 0; to_pitch != 1 && k < step; ++k) to[(r + k) * to_pitch] = lanes[k];
+      put_apart(d, v, to + r * to_pitch, to_pitch);
     }
     return;
   }
@@ -274,9 +284,7 @@ HWY_INLINE hn::Vec<D> sum_of_rows(D d, int64_t rows, const T* at, int64_t pitch)
   while (depth > 0) v = hn::Add(waiting[--depth], v);
   return v;
 }
-#endif
 
-#if HWY_TARGET != HWY_SCALAR
 // A few vectors, as the tree joins them.
 template <int count, class V>
 HWY_INLINE V sum_of_vectors(const V* v) {
