@@ -25,22 +25,28 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const T* from, int64_t distance) {
   }
 }
 
+// Four rows of 4-byte lanes: of each 16 bytes of theirs, the columns.
+template <class D>
+HWY_INLINE void turn_blocks(D d, const hn::Vec<D>* rows, hn::Vec<D>* columns) {
+  const hn::Repartition<uint64_t, D> pairs;
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[0], rows[1]));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[2], rows[3]));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[0], rows[1]));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[2], rows[3]));
+  columns[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  columns[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  columns[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  columns[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
 // The first lanes of as many rows as a vector (of 32 bytes at most) has lanes: column[c] holds lane
 // c of each row. 4 lanes of 4 bytes, or 2 of 8, are read from each.
 template <class D, class T>
 HWY_INLINE void load_columns(D d, const T* from, int64_t row, hn::Vec<D>* column) {
   if constexpr (sizeof(T) == 4) {
-    const hn::Repartition<uint64_t, D> pairs;
-    const auto of = [&](int64_t r) HWY_ATTR { return load_blocks(d, from + r * row, 4 * row); };
-    const auto r0 = of(0), r1 = of(1), r2 = of(2), r3 = of(3);
-    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-    column[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-    column[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-    column[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-    column[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+    hn::Vec<D> rows[4];
+    for (int r = 0; r < 4; ++r) rows[r] = load_blocks(d, from + r * row, 4 * row);
+    turn_blocks(d, rows, column);
   } else {
     const auto r0 = load_blocks(d, from, 2 * row), r1 = load_blocks(d, from + row, 2 * row);
     column[0] = hn::InterleaveLower(d, r0, r1);
@@ -53,18 +59,8 @@ template <class D>
 HWY_INLINE void turn_vectors(D d, const hn::Vec<D>* rows, hn::Vec<D>* columns) {
   constexpr int kSide = hn::MaxLanes(D());
   static_assert(kSide <= 8);
-  const hn::Repartition<uint64_t, D> pairs;
   hn::Vec<D> blocks[kSide];
-  for (int r = 0; r < kSide; r += 4) {
-    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[r], rows[r + 1]));
-    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, rows[r + 2], rows[r + 3]));
-    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[r], rows[r + 1]));
-    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, rows[r + 2], rows[r + 3]));
-    blocks[r] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-    blocks[r + 1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-    blocks[r + 2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-    blocks[r + 3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
-  }
+  for (int r = 0; r < kSide; r += 4) turn_blocks(d, rows + r, blocks + r);
   for (int c = 0; c < 4; ++c) {
     if constexpr (kSide == 8) {
       columns[c] = hn::ConcatLowerLower(d, blocks[c + 4], blocks[c]);
