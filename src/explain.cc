@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "band_job.h"
+#include "channels.h"
 #include "columns.h"
 #include "plan.h"
 #include "planes.h"
@@ -83,6 +84,8 @@ std::string describe_forward(const Plan& plan, Lane* lane) {
     *lane = columns.lane();
     return columns.describe();
   }
+  const ChannelsJob channels(plan, space, bound[0], bound[1], nullptr);
+  if (channels.possible()) return channels.describe();
   const WholeJob whole(plan, space, bound[0], bound[1]);
   if (whole.possible()) return whole.describe();
   const StripsJob strips(plan, space, bound[0], bound[1]);

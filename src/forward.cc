@@ -5,6 +5,7 @@
 
 #include "band_job.h"
 #include "call.h"
+#include "channels.h"
 #include "columns.h"
 #include "finish.h"
 #include "identity.h"
@@ -219,11 +220,8 @@ int32_t run_rows(const Job& job, const RowTasks& tasks, const Exec& exec, ndpool
   return run_job(job, tasks.total(), tasks.grain(), exec, error);
 }
 
-int32_t run_bands(const BandJob& job, const Exec& exec, ndpool_error* error) {
-  return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
-}
-
-int32_t run_columns(const ColumnsJob& job, const Exec& exec, ndpool_error* error) {
+template <class Banded>
+int32_t run_bands(const Banded& job, const Exec& exec, ndpool_error* error) {
   return run_job(job, job.tasks().total(), job.tasks().grain(), exec, error);
 }
 
@@ -260,7 +258,9 @@ int32_t extreme_forward(const Plan& plan, const Exec& exec, const ArrayArg& x, c
   const bool apart = argmax.data && index.data && of_argmax != Keep::first;
   if (!index.data) {
     const ColumnsJob columns(plan, space, bound[0], &bound[1], array(at_argmax));
-    if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
+    if (columns.possible() && fits_scratch(columns, exec)) return run_bands(columns, exec, error);
+    const ChannelsJob channels(plan, space, bound[0], bound[1], array(at_argmax));
+    if (channels.possible()) return run_bands(channels, exec, error);
   }
   if (!index.data && !argmax.data) {
     const WholeJob whole(plan, space, bound[0], bound[1]);
@@ -328,8 +328,10 @@ int32_t average(const Plan& plan, const Exec& exec, const ArrayArg& x, const Arr
     if (!plan.has_empty_windows) {
       const ColumnsJob columns(plan, pass.space, pass.bound[0], &pass.bound[1], nullptr);
       if (columns.possible() && fits_scratch(columns, exec)) {
-        return run_columns(columns, exec, error);
+        return run_bands(columns, exec, error);
       }
+      const ChannelsJob channels(plan, pass.space, pass.bound[0], pass.bound[1], nullptr);
+      if (channels.possible()) return run_bands(channels, exec, error);
       const WholeJob whole(plan, pass.space, pass.bound[0], pass.bound[1]);
       if (whole.possible() && fits_scratch(whole, exec)) return run_planes(whole, exec, error);
       const StripsJob strips(plan, pass.space, pass.bound[0], pass.bound[1]);
@@ -358,7 +360,7 @@ int32_t average_vjp(const Plan& plan, const Exec& exec, const ArrayArg& g, const
   Bound bound[2];
   bind_arrays(plan.rank, plan.is_pooled.get(), args, 2, 0, &space, bound);
   const ColumnsJob columns(plan, space, bound[1], bound[0]);
-  if (columns.possible() && fits_scratch(columns, exec)) return run_columns(columns, exec, error);
+  if (columns.possible() && fits_scratch(columns, exec)) return run_bands(columns, exec, error);
   const SheetsJob sheets(plan, space, From::g, bound[1], bound[0]);
   if (sheets.possible() && fits_scratch(sheets, exec)) return run_planes(sheets, exec, error);
   const PlanesJob planes(plan, space, From::g, bound[1], &bound[0]);

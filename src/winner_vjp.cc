@@ -10,6 +10,7 @@
 #include "band_job.h"
 #include "boxes.h"
 #include "call.h"
+#include "channels.h"
 #include "collect.h"
 #include "columns.h"
 #include "operations.h"
@@ -280,6 +281,10 @@ int32_t argmax_vjp(const Plan& plan, const Exec& exec, const ArrayArg& argmax, c
   const CollectJob collect(plan, space, bound[1], bound[2], bound[0]);
   if (collect.possible() && fits_scratch(collect, exec)) {
     return run_job(collect, collect.tasks().total(), collect.tasks().grain(), exec, error);
+  }
+  const ChannelsJob channels(plan, space, bound[1], bound[2], bound[0]);
+  if (channels.possible()) {
+    return run_job(channels, channels.tasks().total(), channels.tasks().grain(), exec, error);
   }
   const ScatterJob scatter(plan, space, bound[1], bound[2], bound[0]);
   if (scatter.possible() && fits_scratch(scatter, exec)) {

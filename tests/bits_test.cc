@@ -124,7 +124,17 @@ const std::vector<std::string>& squares() {
                                                  "2x9x33 w3x3 s1 p1",
                                                  "2x9x65 w2x2 ceil",
                                                  "1x21x1500 w2x2",
-                                                 "1x22x4100 w3x3 s2 p1"};
+                                                 "1x22x4100 w3x3 s2 p1",
+                                                 "3x9x11x32 w3x3 s2 p1 axes=1,2",
+                                                 "2x8x10x16 w2x2 axes=1,2",
+                                                 "2x7x40x48 w3x3 s1 p1:0 axes=1,2",
+                                                 "3x12x9x16 w3x3 s3x1 p0:1 axes=1,2",
+                                                 "2x13x14x32 w2x2 s1x2 p1 ceil axes=1,2",
+                                                 "2x9x12x16 w5x4 s2x1 p2 axes=1,2",
+                                                 "2x10x11x16 w2x2 s3 axes=1,2",
+                                                 "3x50x16 w3 s2 p1 axes=1",
+                                                 "2x61x32 w2 s1 p0:1 axes=1",
+                                                 "2x30x64 w3 s5 p2 axes=1"};
   return lines;
 }
 

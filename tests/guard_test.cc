@@ -6,12 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "ndpool/ndpool.h"
+#include "src/machine.h"
 #include "tests/support/engine.h"
 
 namespace ndpool::test {
@@ -144,7 +146,10 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
                                                "3x9x25 w3x7 s1 p1x3",
                                                "2x40x90 w31x31 s1 p15",
                                                "2x20x300 w7x101 s1 p3x50",
-                                               "2x6x40x20 w2x2 axes=1,2"};
+                                               "2x6x40x20 w2x2 axes=1,2",
+                                               "2x11x12x32 w3x3 s2 p1 axes=1,2",
+                                               "2x7x9x16 w3x3 s1 p1 axes=1,2",
+                                               "3x20x16 w2 axes=1"};
   for (const std::string& geometry : geometries) {
     for (const char* op : {"max f32 ", "avg f32 ", "max f16 ", "max i8 ", "avg i16 ", "avg f64 "}) {
       const std::string line = op + geometry;
@@ -156,6 +161,49 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
       }
     }
   }
+}
+
+// What goes past the caches goes in whole lines of them; where results begin and end between two
+// lines, the bytes beside them stay.
+TEST(Guard, ResultsThatGoPastTheCachesLeaveWhatLiesBesideThem) {
+  set_streaming_bytes(1);
+  for (const std::string geometry :
+       {"2x6x7x32 w3x3 s2 p1 axes=1,2", "2x5x8x16 w2x2 axes=1,2", "3x9x33 w2x2 s1",
+        "2x20x70 w3x3 s2 p1", "2x9x16 w3 s2 axes=1"}) {
+    for (const std::string& target : targets()) {
+      const std::string line = "max f32 " + geometry + " target=" + target;
+      const Plan plan(line);
+      const Plan rows("max f32 " + geometry + " algorithm=rows");
+      const size_t cells = plan.elements(ndpool_plan_input_shape);
+      const size_t outputs = plan.elements(ndpool_plan_output_shape);
+      std::vector<float> x(cells), wanted(outputs), wanted_dx(cells);
+      std::vector<uint8_t> argmax(outputs);
+      fill(reinterpret_cast<char*>(x.data()), cells, NDPOOL_F32);
+      const auto run = [&](const Plan& with, float* y, float* dx) {
+        ndpool_error error = {};
+        EXPECT_EQ(ndpool_forward(with.handle, {x.data(), nullptr}, {y, nullptr},
+                                 {argmax.data(), nullptr}, {nullptr, nullptr}, nullptr, &error),
+                  NDPOOL_OK)
+            << line << ": " << error.message;
+        EXPECT_EQ(ndpool_vjp_argmax(with.handle, {argmax.data(), nullptr}, {x.data(), nullptr},
+                                    {dx, nullptr}, nullptr, &error),
+                  NDPOOL_OK)
+            << line << ": " << error.message;
+      };
+      run(rows, wanted.data(), wanted_dx.data());
+      constexpr size_t kBeside = 64;
+      for (size_t skip = 0; skip < 16; ++skip) {
+        std::vector<float> y(outputs + 2 * kBeside, -7), dx(cells + 2 * kBeside, -7);
+        std::vector<float> wanted_y = y, wanted_all_dx = dx;
+        std::copy(wanted.begin(), wanted.end(), wanted_y.begin() + kBeside / 2 + skip);
+        std::copy(wanted_dx.begin(), wanted_dx.end(), wanted_all_dx.begin() + kBeside / 2 + skip);
+        run(plan, y.data() + kBeside / 2 + skip, dx.data() + kBeside / 2 + skip);
+        EXPECT_EQ(y, wanted_y) << line << ", " << skip << " floats further";
+        EXPECT_EQ(dx, wanted_all_dx) << line << ", " << skip << " floats further";
+      }
+    }
+  }
+  set_streaming_bytes(0);
 }
 
 }  // namespace

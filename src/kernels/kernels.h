@@ -461,7 +461,9 @@ struct WinnerKernels {
   void (*share)(int64_t n, const T* x, const T* y, const T* share, T* out);
 };
 
-struct SmoothRowKernels;  // smooth_rows.h
+struct SmoothRowKernels;        // smooth_rows.h
+struct ChannelKernels;          // channels.h
+struct ChannelGradientKernels;  // channels.h
 
 struct Kernels {
   const char* name;
@@ -472,6 +474,8 @@ struct Kernels {
   const NeighbourKernels* neighbours;
   const WinnerTapKernels* winner_taps;
   const CollectKernels* collect;
+  const ChannelKernels* channels;
+  const ChannelGradientKernels* channel_gradients;
   const ColumnKernels* columns;
   const NarrowColumnKernels* narrow_columns;
   const SheetKernels* sheets;

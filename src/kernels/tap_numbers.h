@@ -65,12 +65,22 @@ struct Numbers {
     using Raw = decltype(hn::Mask<D>::raw);
     return hn::Mask<D>{static_cast<Raw>(hn::Eq(a, b).raw)};
   }
+  static HWY_INLINE hn::Mask<DN> mask_of(hn::Mask<D> mask) {
+    using Raw = decltype(hn::Mask<DN>::raw);
+    return hn::Mask<DN>{static_cast<Raw>(mask.raw)};
+  }
+  static HWY_INLINE void store(hn::Vec<DN> v, uint8_t* to) { hn::StoreU(v, DN(), to); }
 #else
   using DN = DU;
   static HWY_INLINE hn::Vec<DN> load(const uint8_t* from) { return load_bytes(DU(), from); }
   static HWY_INLINE hn::Vec<DN> from_lanes(hn::Vec<DU> v) { return v; }
   static HWY_INLINE hn::Mask<D> equal(hn::Vec<DN> a, hn::Vec<DN> b) {
     return hn::RebindMask(D(), hn::Eq(a, b));
+  }
+  static HWY_INLINE hn::Mask<DN> mask_of(hn::Mask<D> mask) { return hn::RebindMask(DN(), mask); }
+  static HWY_INLINE void store(hn::Vec<DN> v, uint8_t* to) {
+    const hn::Rebind<uint8_t, D> bytes;
+    hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(hn::RebindToSigned<D>(), v)), bytes, to);
   }
 #endif
   static HWY_INLINE hn::Vec<DN> set(uint32_t number) {
