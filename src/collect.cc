@@ -8,7 +8,7 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kBandBytes = 32 * 1024, kStreamedBandBytes = 16 * 1024;
-constexpr int64_t kMostBytes = 56 * 1024;
+constexpr int64_t kMostBytes = 56 * 1024, kInOrderBytes = 256 * 1024;
 constexpr int64_t kFewRows = 6;  // of which those that bands share are no more than a third
 
 bool is_fit(const Axis& axis) {
@@ -50,6 +50,8 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
     const int64_t staged = std::min(Staged::whole_lines(rows(kStreamedBandBytes), row), down.cells);
     streaming_ = 2 * staged * row <= kMostBytes;
     if (streaming_) rows_ = staged;
+    in_order_ = plan.type == NDPOOL_F32 && down.stride == 2 && plan.kernels->collect_in_order->rows;
+    if (in_order_) rows_ = std::max(kFewRows, kInOrderBytes / row);
   }
   rows_ = std::min(rows_, down.cells);
   tasks_ = PlaneTasks(space.outer_total() * space.batch, down.cells, along.cells, rows_);
@@ -57,7 +59,7 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
 }
 
 void CollectJob::work(Arena* arena, TaskQueue* queue) const {
-  Staged staged(arena, streaming_ ? rows_ * plan_.axes[1].cells * size_ : 0);
+  Staged staged(arena, streaming_ && !in_order_ ? rows_ * plan_.axes[1].cells * size_ : 0);
   if (!queue) return;
   tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, &staged); });
   staged.flush(*plan_.kernels->move);
@@ -89,8 +91,9 @@ void CollectJob::band(int64_t plane, Range rows, Staged* staged) const {
   const int64_t next = old + (rows_ + down.stride - 1) / down.stride * along.outputs;
   c.next_g = {static_cast<const char*>(c.g) + next * size_, (now - old) * size_};
   c.next_winners = {c.winners + next, now - old};
-  c.later.behind = streaming_;
+  c.later.behind = streaming_ || in_order_;
   c.finished = staged->finished();
+  if (in_order_) return plan_.kernels->collect_in_order->rows(c);
   plan_.kernels->collect->rows[plan_.type == NDPOOL_F64](c);
   staged->finish(dx, rows.size() * along.cells * size_);
 }

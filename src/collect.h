@@ -35,7 +35,7 @@ class CollectJob : public Job {
   int64_t size_;      // bytes of a lane
   int64_t rows_ = 0;  // of cells in a band
   PlaneTasks tasks_;
-  bool streaming_ = false, possible_ = false;
+  bool streaming_ = false, in_order_ = false, possible_ = false;
 };
 
 }  // namespace ndpool

@@ -31,9 +31,11 @@ class InOrder {
   using V = hn::Vec<D>;
 
   explicit InOrder(float* to) : to_(to) {
+    const D d;
     if constexpr (way == Way::kMoved) {
-      const auto beyond = reinterpret_cast<uintptr_t>(to) / sizeof(float) % hn::Lanes(D());
-      head_ = hn::Lanes(D()) - beyond;
+      skip_ = reinterpret_cast<uintptr_t>(to) / sizeof(float) % hn::Lanes(d);
+      to_ = to - skip_;
+      wait_from(hn::Lanes(d) - skip_);
     }
   }
   HWY_INLINE void put(V v) {
@@ -45,41 +47,61 @@ class InOrder {
       hn::Stream(v, d, to_);
       to_ += hn::Lanes(d);
     } else {
-      put_moved(v);
+      store_with(v);
+      before_ = v;
     }
+  }
+  // The first `count` lanes, at most a vector.
+  HWY_INLINE void put_some([[maybe_unused]] V v, [[maybe_unused]] size_t count) {
+    static_assert(way == Way::kMoved);
+#if HWY_TARGET <= HWY_AVX3
+    const D d;
+    const bool full = count >= from_;
+    if (full) store_with(v);
+    before_ = lanes_of_two(d, before_, v, lane_numbers(d, static_cast<int64_t>(count)));
+    wait_from(from_ - count + (full ? hn::Lanes(d) : 0));
+#endif
   }
   // Writes what is left.
   void finish() {
     if constexpr (way == Way::kMoved) {
-      if (!any_) return;
       float last[hn::MaxLanes(D())];
       hn::StoreU(before_, D(), last);
-      std::memcpy(to_, last + head_, (hn::Lanes(D()) - head_) * sizeof(float));
+      const size_t waiting = hn::Lanes(D()) - from_;
+      if (waiting > skip_) {
+        std::memcpy(to_ + skip_, last + from_ + skip_, (waiting - skip_) * sizeof(float));
+      }
     }
     if constexpr (way != Way::kPlain) hwy::FlushStream();
   }
 
  private:
-  HWY_INLINE void put_moved([[maybe_unused]] V v) {
+  HWY_INLINE void wait_from(size_t lane) {
+    from_ = lane;
+#if HWY_TARGET <= HWY_AVX3
+    numbers_ = lane_numbers(D(), static_cast<int64_t>(lane));
+#endif
+  }
+  // What waits, and the first lanes of v behind it.
+  HWY_INLINE void store_with([[maybe_unused]] V v) {
 #if HWY_TARGET <= HWY_AVX3
     const D d;
-    if (HWY_UNLIKELY(!any_)) {
-      hn::BlendedStore(v, hn::FirstN(d, head_), d, to_);
-      to_ += head_;
-      numbers_ = lane_numbers(d, static_cast<int64_t>(head_));
-      any_ = true;
+    const V whole = lanes_of_two(d, before_, v, numbers_);
+    if (HWY_UNLIKELY(skip_ != 0)) {
+      hn::BlendedStore(whole, hn::Not(hn::FirstN(d, skip_)), d, to_);
+      skip_ = 0;
     } else {
-      hn::Stream(lanes_of_two(d, before_, v, numbers_), d, to_);
-      to_ += hn::Lanes(d);
+      hn::Stream(whole, d, to_);
     }
-    before_ = v;
+    to_ += hn::Lanes(d);
 #endif
   }
 
   float* to_;
-  size_t head_ = 0;  // lanes before the first whole vector
-  bool any_ = false;
+  // Lanes of the last vector, from `from_` on, wait for those that follow them. At first they are
+  // `skip_` lanes that lie before all that is written, and stay as they are.
   V before_ = hn::Zero(D());
+  size_t from_ = hn::Lanes(D()), skip_ = 0;
 #if HWY_TARGET <= HWY_AVX3
   LaneNumbers<D> numbers_ = lane_numbers(D(), 0);
 #endif

@@ -13,6 +13,7 @@ const SlideKernels* slide_kernels(int64_t target);
 const NeighbourKernels* neighbour_kernels(int64_t target);
 const WinnerTapKernels* winner_tap_kernels(int64_t target);
 const CollectKernels* collect_kernels(int64_t target);
+const CollectInOrderKernels* collect_in_order_kernels(int64_t target);
 const ChannelKernels* channel_kernels(int64_t target);
 const ChannelGradientKernels* channel_gradient_kernels(int64_t target);
 const ColumnKernels* column_kernels(int64_t target);
@@ -40,16 +41,27 @@ struct Tables {
     for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) {
       const int64_t target = rest & -rest;
       if (!combine_kernels(target) || count == kMaxTargets) continue;
-      kernels[count++] = {hwy::TargetName(target),    combine_kernels(target),
-                          convert_kernels(target),    tap_kernels(target),
-                          slide_kernels(target),      neighbour_kernels(target),
-                          winner_tap_kernels(target), collect_kernels(target),
-                          channel_kernels(target),    channel_gradient_kernels(target),
-                          column_kernels(target),     narrow_column_kernels(target),
-                          sheet_kernels(target),      held_kernels(target),
-                          strip_kernels(target),      whole_kernels(target),
-                          move_kernels(target),       real_kernels(target),
-                          winner_kernels_f32(target), winner_kernels_f64(target),
+      kernels[count++] = {hwy::TargetName(target),
+                          combine_kernels(target),
+                          convert_kernels(target),
+                          tap_kernels(target),
+                          slide_kernels(target),
+                          neighbour_kernels(target),
+                          winner_tap_kernels(target),
+                          collect_kernels(target),
+                          collect_in_order_kernels(target),
+                          channel_kernels(target),
+                          channel_gradient_kernels(target),
+                          column_kernels(target),
+                          narrow_column_kernels(target),
+                          sheet_kernels(target),
+                          held_kernels(target),
+                          strip_kernels(target),
+                          whole_kernels(target),
+                          move_kernels(target),
+                          real_kernels(target),
+                          winner_kernels_f32(target),
+                          winner_kernels_f64(target),
                           smooth_row_kernels(target)};
     }
   }

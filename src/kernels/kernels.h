@@ -277,6 +277,10 @@ struct CollectKernels {  // f32, f64
   int64_t least[2];      // outputs in a row
   void (*rows[2])(const CollectRows& rows);
 };
+struct CollectInOrderKernels {
+  // f32, windows two cells apart: straight past the caches. None: the target has no such kernel.
+  void (*rows)(const CollectRows& rows) = nullptr;
+};
 
 // Some rows of outputs of windows of 2x2 or 3x3 taps, 1 or 2 cells apart: column by column of
 // vectors, downwards. Of the windows of a row, the first may lack a cell, and the last; with
@@ -474,6 +478,7 @@ struct Kernels {
   const NeighbourKernels* neighbours;
   const WinnerTapKernels* winner_taps;
   const CollectKernels* collect;
+  const CollectInOrderKernels* collect_in_order;
   const ChannelKernels* channels;
   const ChannelGradientKernels* channel_gradients;
   const ColumnKernels* columns;

@@ -23,7 +23,9 @@ using LaneNumbers = hn::Vec<hn::RebindToUnsigned<D>>;
 // From lane `first` of the lower vector on.
 template <class D>
 HWY_INLINE LaneNumbers<D> lane_numbers(D, int64_t first) {
-  return hn::Iota(hn::RebindToUnsigned<D>(), static_cast<uint32_t>(first));
+  // From a constant: Iota would write numbers that are not known one by one, and wait for them.
+  const hn::RebindToUnsigned<D> du;
+  return hn::Add(hn::Iota(du, 0), hn::Set(du, static_cast<uint32_t>(first)));
 }
 // f32, in vectors of 32 and 64 bytes.
 template <class D>

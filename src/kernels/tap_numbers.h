@@ -60,6 +60,10 @@ struct Numbers {
 #if HWY_TARGET <= HWY_AVX3
   using DN = hn::Rebind<uint8_t, D>;
   static HWY_INLINE hn::Vec<DN> load(const uint8_t* from) { return hn::LoadU(DN(), from); }
+  // Others are 0, and their memory is not touched.
+  static HWY_INLINE hn::Vec<DN> load_some(hn::Mask<D> some, const uint8_t* from) {
+    return hn::MaskedLoad(mask_of(some), DN(), from);
+  }
   static HWY_INLINE hn::Vec<DN> from_lanes(hn::Vec<DU> v) { return hn::TruncateTo(DN(), v); }
   static HWY_INLINE hn::Mask<D> equal(hn::Vec<DN> a, hn::Vec<DN> b) {
     using Raw = decltype(hn::Mask<D>::raw);
