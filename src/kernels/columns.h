@@ -10,7 +10,7 @@
 //   kRuns           true: pairs cost more than neighbours, which are joined first and then taken
 //                   apart; then there is one(at), a cell in all lanes
 //   kWhole          true: sums are exact, whichever cells come first
-//   kPairSums       true: there are sum_of_two(at), pairs of neighbours added, and sum_of_three(at)
+//   kPairSums       true: there is sum_along<taps, left, right>(at), neighbours added
 //   store(v, to)    lanes that are cells
 //   kPairs          true: they are those of pair_columns.h
 //   kAllSquares     false: no squares of 2x2 taps with spacing 1, and no row of one vector that
@@ -42,6 +42,9 @@ namespace ndpool::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
+
+// Whether parts of vectors of bytes can be loaded where memory ends beside them.
+constexpr bool kLoadsSome = HWY_TARGET <= HWY_AVX3;
 
 // The column of outputs from `o` on. Its first window begins before the row of cells (`left`), its
 // last ends behind it (`right`); what lies beside a row is never read.
@@ -82,8 +85,9 @@ class Column {
     const T* at = src_ + row * cells_;
     if constexpr (late) {
       load_runs(at, tap);
-    } else if constexpr (kSums<Op> && Cells::kPairSums && spacing == 2 && !left && !right) {
-      tap[0] = taps == 2 ? Cells::sum_of_two(at) : Cells::sum_of_three(at);
+    } else if constexpr (kSums<Op> && Cells::kPairSums && spacing == 2 &&
+                         (kLoadsSome || (!left && !right))) {
+      tap[0] = Cells::template sum_along<taps, left, right>(at);
     } else {
       if constexpr (spacing == 1) {
         load_neighbours(at, tap);

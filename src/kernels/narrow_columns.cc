@@ -36,6 +36,8 @@ struct Narrow {
   static HWY_INLINE V down(V v) { return moved_down(D(), v, v); }
 };
 
+constexpr bool kBytePairSums = HWY_TARGET == HWY_AVX2 || HWY_TARGET <= HWY_AVX3;
+
 // Lanes of as many bits as two cells.
 template <class T>
 using Wider = std::conditional_t<sizeof(T) == 1, int16_t, int32_t>;
@@ -98,7 +100,8 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
   using typename Base::D;
   using typename Base::V;
   using Quotient = WholeQuotient<T, bytes>;
-  static constexpr bool kWhole = true, kPairSums = std::is_same_v<T, int16_t>;
+  static constexpr bool kWhole = true,
+                        kPairSums = std::is_same_v<T, int16_t> || (kBytePairSums && sizeof(T) == 1);
   static constexpr int kBits = 8 * sizeof(T);
   static HWY_INLINE V load(const T* at) {
     const D d;
@@ -119,9 +122,12 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
       return hn::BitCast(D(), hn::ShiftRight<kBits>(hn::BitCast(du, pairs)));
     }
   }
-  static HWY_INLINE V sum_of_two(const T* at) { return products(at, 0x00010001); }
-  static HWY_INLINE V sum_of_three(const T* at) {
-    return hn::Add(products(at, 0x00000001), sum_of_two(at + 1));
+  // The taps of windows of two or three cells; the first window may lack its first (`left`), the
+  // last one its last (`right`).
+  template <int taps, bool left, bool right>
+  static HWY_INLINE V sum_along(const T* at) {
+    if constexpr (taps == 2) return products<left, right>(at, kBoth);
+    return hn::Add(products<left, false>(at, Wider<T>{1}), products<false, right>(at + 1, kBoth));
   }
   static HWY_INLINE void store(V v, T* to) {
     const hn::Rebind<T, D> narrow;
@@ -129,14 +135,51 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
   }
 
  private:
+  static constexpr Wider<T> kBoth = (Wider<T>{1} << kBits) + 1;
+  // Cells without the first, or the last, which is 0 and whose memory is not touched.
+  template <bool left, bool right>
+  static HWY_INLINE auto load_cells(const T* at) {
+    const hn::Repartition<T, D> cells;
+    if constexpr (left) {
+      return hn::MaskedLoad(hn::Not(hn::FirstN(cells, 1)), cells, at);
+    } else if constexpr (right) {
+      return hn::MaskedLoad(hn::FirstN(cells, hn::Lanes(cells) - 1), cells, at);
+    } else {
+      return hn::LoadU(cells, at);
+    }
+  }
   // Of the cells of pairs and the halves of a word, two of which are added.
-  static HWY_INLINE V products(const T* at, int32_t word) {
+  template <bool left, bool right>
+  static HWY_INLINE V products(const T* at, Wider<T> word) {
     const D d;
     const hn::Repartition<T, D> cells;
+    const auto v = load_cells<left, right>(at);
     const auto factors = hn::BitCast(cells, hn::Set(d, word));
-    V other = hn::Zero(d);
-    const V sums = hn::ReorderWidenMulAccumulate(d, hn::LoadU(cells, at), factors, other, other);
-    return hn::RearrangeToOddPlusEven(sums, other);
+    if constexpr (sizeof(T) == 1) {
+      return byte_products(v, factors);
+    } else {
+      V other = hn::Zero(d);
+      const V sums = hn::ReorderWidenMulAccumulate(d, v, factors, other, other);
+      return hn::RearrangeToOddPlusEven(sums, other);
+    }
+  }
+  // One instruction, which takes bytes without a sign and such with one.
+  template <class Bytes>
+  static HWY_INLINE V byte_products([[maybe_unused]] Bytes v, [[maybe_unused]] Bytes factors) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET <= HWY_AVX3
+    constexpr bool kSigned = std::is_signed_v<T>;
+    const auto unsigned_bytes = kSigned ? factors.raw : v.raw;
+    const auto signed_bytes = kSigned ? v.raw : factors.raw;
+    if constexpr (sizeof(v.raw) == 32) {
+      return V{_mm256_maddubs_epi16(unsigned_bytes, signed_bytes)};
+    } else {
+#if HWY_TARGET <= HWY_AVX3
+      return V{_mm512_maddubs_epi16(unsigned_bytes, signed_bytes)};
+#endif
+    }
+#else
+    return hn::Zero(D());
+#endif
   }
 };
 
