@@ -78,6 +78,7 @@ std::string ChannelsJob::describe() const {
 void ChannelsJob::work(Arena*, TaskQueue* queue) const {
   if (!queue) return;
   tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows); });
+  if (rows_.streamed) plan_.kernels->move->flush();
 }
 
 void ChannelsJob::band(int64_t plane, Range rows) const {

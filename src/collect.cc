@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contiguous.h"
+#include "kernels/same_rows.h"
 
 namespace ndpool {
 namespace {
@@ -14,6 +15,11 @@ constexpr int64_t kFewRows = 6;  // of which those that bands share are no more 
 bool is_fit(const Axis& axis) {
   return !axis.adaptive && (axis.window == 2 || axis.window == 3) && axis.dilation == 1 &&
          axis.stride <= 2 && axis.pad_lo < axis.window;
+}
+
+// One window around each cell.
+bool is_same(const Axis& axis) {
+  return axis.window == 3 && axis.stride == 1 && axis.pad_lo == 1 && axis.outputs == axis.cells;
 }
 
 }  // namespace
@@ -52,20 +58,47 @@ CollectJob::CollectJob(const Plan& plan, const Space& space, const Bound& g, con
     if (streaming_) rows_ = staged;
     in_order_ = plan.type == NDPOOL_F32 && down.stride == 2 && plan.kernels->collect_in_order->rows;
     if (in_order_) rows_ = std::max(kFewRows, kInOrderBytes / row);
+    same_rows_ = plan.type == NDPOOL_F32 && plan.kernels->same_gradients->collect &&
+                 is_same(down) && is_same(along) && along.cells >= SameRows::kLeastCells &&
+                 along.cells <= SameRows::kMostCells;
   }
   rows_ = std::min(rows_, down.cells);
-  tasks_ = PlaneTasks(space.outer_total() * space.batch, down.cells, along.cells, rows_);
+  const int64_t planes = space.outer_total() * space.batch;
+  if (same_rows_) {
+    const int64_t all = down.cells * along.cells;
+    const bool adjacent = planes == space.batch && dx.batch == all * size_ &&
+                          g.batch == all * size_ && argmax.batch == all;
+    if (adjacent) together_ = std::clamp<int64_t>(kInOrderBytes / (all * size_), 1, planes);
+    tasks_ = PlaneTasks((planes + together_ - 1) / together_, 1, together_ * all, 1);
+  } else {
+    tasks_ = PlaneTasks(planes, down.cells, along.cells, rows_);
+  }
   possible_ = true;
 }
 
 void CollectJob::work(Arena* arena, TaskQueue* queue) const {
-  Staged staged(arena, streaming_ && !in_order_ ? rows_ * plan_.axes[1].cells * size_ : 0);
+  Staged staged(arena,
+                streaming_ && !in_order_ && !same_rows_ ? rows_ * plan_.axes[1].cells * size_ : 0);
   if (!queue) return;
   tasks_.each_band(queue, [&](int64_t plane, Range rows) { band(plane, rows, &staged); });
   staged.flush(*plan_.kernels->move);
+  if (in_order_ || same_rows_) plan_.kernels->move->flush();
+}
+
+void CollectJob::same_rows(int64_t group) const {
+  const int64_t plane = group * together_;
+  SameRows s;
+  s.planes = std::min(together_, space_.outer_total() * space_.batch - plane);
+  s.rows = plan_.axes[0].cells;
+  s.cells = plan_.axes[1].cells;
+  s.x = reinterpret_cast<const float*>(plane_address(space_, g_, plane));
+  s.winners = reinterpret_cast<uint8_t*>(plane_address(space_, argmax_, plane));
+  s.y = reinterpret_cast<float*>(plane_address(space_, dx_, plane));
+  plan_.kernels->same_gradients->collect(s);
 }
 
 void CollectJob::band(int64_t plane, Range rows, Staged* staged) const {
+  if (same_rows_) return same_rows(plane);
   const Axis &down = plan_.axes[0], &along = plan_.axes[1];
   char* dx = plane_address(space_, dx_, plane) + rows.begin * along.cells * size_;
   CollectRows c;

@@ -28,14 +28,17 @@ class CollectJob : public Job {
  private:
   // Some rows of cells of a plane.
   void band(int64_t plane, Range rows, Staged* staged) const;
+  // Some planes, if they are together, or one.
+  void same_rows(int64_t group) const;
 
   const Plan& plan_;
   const Space& space_;
   const Bound &g_, &argmax_, &dx_;
   int64_t size_;      // bytes of a lane
   int64_t rows_ = 0;  // of cells in a band
+  int64_t together_ = 1;
   PlaneTasks tasks_;
-  bool streaming_ = false, in_order_ = false, possible_ = false;
+  bool streaming_ = false, in_order_ = false, same_rows_ = false, possible_ = false;
 };
 
 }  // namespace ndpool

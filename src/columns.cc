@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contiguous.h"
+#include "kernels/same_rows.h"
 #include "tap_list.h"
 
 namespace ndpool {
@@ -11,7 +12,7 @@ namespace {
 constexpr int64_t kBandBytes = 16 * 1024, kSmallBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
 constexpr int64_t kExact = int64_t{1} << 24;
-constexpr int64_t kTogetherBytes = 12 * 1024;
+constexpr int64_t kTogetherBytes = 12 * 1024, kSameRowsBytes = 128 * 1024;
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 constexpr int64_t kShortRowBytes = 256;
 constexpr int64_t kMostPlanes = 64;  // of a window
@@ -121,6 +122,7 @@ void ColumnsJob::choose() {
   for (int i = 0; i < lead_; ++i) lead_outputs_ *= plan_.axes[i].outputs;
   planes_ = space_.outer_total() * space_.batch * lead_outputs_;
   together_ = planes_together();
+  choose_same_rows();
   if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
   if (together_ > 1) {
     tasks_ = PlaneTasks((planes_ + together_ - 1) / together_, 1,
@@ -132,13 +134,29 @@ void ColumnsJob::choose() {
 }
 
 int64_t ColumnsJob::planes_together() const {
-  if (lead_ > 0 || streaming_ || rows_ < down_.outputs || space_.outer_total() > 1) return 1;
+  if (streaming_ || rows_ < down_.outputs || !has_adjacent_planes()) return 1;
   const int64_t cells = down_.cells * along_.cells, outputs = down_.outputs * along_.outputs;
-  if (x_.batch != cells * size_ || (y_ && y_->batch != outputs * size_) ||
-      (argmax_ && argmax_->batch != outputs)) {
-    return 1;
-  }
   return std::clamp<int64_t>(kTogetherBytes / ((cells + outputs) * size_), 1, planes_);
+}
+
+bool ColumnsJob::has_adjacent_planes() const {
+  const int64_t cells = down_.cells * along_.cells, outputs = down_.outputs * along_.outputs;
+  return lead_ == 0 && space_.outer_total() == 1 && x_.batch == cells * size_ &&
+         (!y_ || y_->batch == outputs * size_) && (!argmax_ || argmax_->batch == outputs);
+}
+
+// Short rows of results that go past the caches: in the order of memory, straight from registers.
+void ColumnsJob::choose_same_rows() {
+  const auto is_same = [](const Side& side) {
+    return side.window == 3 && side.stride == 1 && side.pad == 1 && side.outputs == side.cells;
+  };
+  same_rows_ = streaming_ && plan_.type == NDPOOL_F32 && has_adjacent_planes() &&
+               plan_.kernels->same_rows->sum && is_same(down_) && is_same(along_) &&
+               along_.cells >= SameRows::kLeastCells && along_.cells <= SameRows::kMostCells;
+  if (!same_rows_) return;
+  streaming_ = false;
+  rows_ = down_.outputs;
+  together_ = std::clamp<int64_t>(kSameRowsBytes / (rows_ * along_.cells * size_), 1, planes_);
 }
 
 // Planes are joined in the type that they have.
@@ -154,7 +172,7 @@ bool ColumnsJob::is_lead_fit() const {
 }
 
 int64_t ColumnsJob::made_lanes() const {
-  if (!gradient_ && lead_ == 0) return 0;
+  if (same_rows_ || (!gradient_ && lead_ == 0)) return 0;
   return together_ * ((rows_ - 1) * down_.stride + down_.window) * along_.cells;
 }
 int64_t ColumnsJob::staged_bytes() const {
@@ -168,12 +186,15 @@ Lane ColumnsJob::lane() const {
 
 std::string ColumnsJob::describe() const {
   std::string text =
-      "columns: vectors of outputs go down the rows, and what neighbours share stays in registers "
-      "(squares of few taps" +
-      std::string(lead_ > 0 ? ", planes joined before" : "") + "); " + std::to_string(rows_) +
-      " x " + std::to_string(along_.outputs) + " outputs at a time (rows x lanes)";
+      same_rows_ ? std::string("columns: rows stay in registers while they meet the next two")
+                 : "columns: vectors of outputs go down the rows, and what neighbours share stays "
+                   "in registers "
+                   "(squares of few taps" +
+                       std::string(lead_ > 0 ? ", planes joined before" : "") + "); " +
+                       std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
+                       " outputs at a time (rows x lanes)";
   if (together_ > 1) text += ", of " + std::to_string(together_) + " planes";
-  if (streaming_) text += "; results go past the caches";
+  if (streaming_ || same_rows_) text += "; results go past the caches";
   return text;
 }
 
@@ -187,6 +208,7 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
     band({first, std::min(first + together_, planes_)}, rows, made, &staged);
   });
   staged.flush(*plan_.kernels->move);
+  if (same_rows_) plan_.kernels->move->flush();
 }
 
 void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
@@ -237,7 +259,29 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
   (plan_.op == NDPOOL_AVG ? taps.sum : taps.extreme[extreme])[lane](t);
 }
 
+void ColumnsJob::pool_same_rows(Range planes) const {
+  SameRows s;
+  s.planes = planes.size();
+  s.rows = down_.cells;
+  s.cells = along_.cells;
+  s.x = reinterpret_cast<const float*>(plane_address(space_, x_, planes.begin));
+  s.y = reinterpret_cast<float*>(plane_address(space_, *y_, planes.begin));
+  s.divisor = divisor_;
+  s.divide_first = gradient_;
+  const SameRowKernels& kernels = *plan_.kernels->same_rows;
+  if (plan_.op == NDPOOL_AVG) {
+    kernels.sum(s);
+    return;
+  }
+  if (argmax_)
+    s.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, planes.begin));
+  const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
+  const auto& kinds = (argmax_ ? kernels.winners : kernels.extremes)[extreme];
+  if (!kinds.numbers(s)) kinds.anything(s);
+}
+
 void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) const {
+  if (same_rows_) return pool_same_rows(planes);
   const int64_t window = planes.begin % lead_outputs_, plane = planes.begin / lead_outputs_;
   const char* x = plane_address(space_, x_, plane);
   const int64_t first_row = window * down_.outputs + rows.begin;

@@ -48,6 +48,9 @@ class ColumnsJob : public Job {
   // joined in `to`, or where they lie if it holds one.
   void join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
             ColumnRows* c) const;
+  void choose_same_rows();
+  void pool_same_rows(Range planes) const;
+  bool has_adjacent_planes() const;
   // How many whole planes are worth taking together.
   int64_t planes_together() const;
   int64_t made_lanes() const;
@@ -67,7 +70,7 @@ class ColumnsJob : public Job {
   int64_t planes_ = 0;               // in all
   int64_t rows_ = 0, together_ = 1;  // of outputs in a band; whole planes in one
   PlaneTasks tasks_;
-  bool streaming_ = false, far_ = false, possible_ = false;
+  bool streaming_ = false, far_ = false, same_rows_ = false, possible_ = false;
 };
 
 }  // namespace ndpool

@@ -134,7 +134,13 @@ const std::vector<std::string>& squares() {
                                                  "2x10x11x16 w2x2 s3 axes=1,2",
                                                  "3x50x16 w3 s2 p1 axes=1",
                                                  "2x61x32 w2 s1 p0:1 axes=1",
-                                                 "2x30x64 w3 s5 p2 axes=1"};
+                                                 "2x30x64 w3 s5 p2 axes=1",
+                                                 "5x13x17 w3x3 s1 p1",
+                                                 "2x3x9x28 w3x3 s1 p1",
+                                                 "7x1x32 w3x3 s1 p1",
+                                                 "3x2x48 w3x3 s1 p1",
+                                                 "4x20x49 w3x3 s1 p1",
+                                                 "3x11x64 w3x3 s1 p1"};
   return lines;
 }
 

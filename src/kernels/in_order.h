@@ -62,7 +62,7 @@ class InOrder {
     wait_from(from_ - count + (full ? hn::Lanes(d) : 0));
 #endif
   }
-  // Writes what is left.
+  // Writes what is left. (Who sees to it that others see what was streamed is the job.)
   void finish() {
     if constexpr (way == Way::kMoved) {
       float last[hn::MaxLanes(D())];
@@ -72,7 +72,6 @@ class InOrder {
         std::memcpy(to_ + skip_, last + from_ + skip_, (waiting - skip_) * sizeof(float));
       }
     }
-    if constexpr (way != Way::kPlain) hwy::FlushStream();
   }
 
  private:

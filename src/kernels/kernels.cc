@@ -18,6 +18,8 @@ const ChannelKernels* channel_kernels(int64_t target);
 const ChannelGradientKernels* channel_gradient_kernels(int64_t target);
 const ColumnKernels* column_kernels(int64_t target);
 const NarrowColumnKernels* narrow_column_kernels(int64_t target);
+const SameRowKernels* same_row_kernels(int64_t target);
+const SameGradientKernels* same_gradient_kernels(int64_t target);
 const SheetKernels* sheet_kernels(int64_t target);
 const HeldKernels* held_kernels(int64_t target);
 const StripKernels* strip_kernels(int64_t target);
@@ -54,6 +56,8 @@ struct Tables {
                           channel_gradient_kernels(target),
                           column_kernels(target),
                           narrow_column_kernels(target),
+                          same_row_kernels(target),
+                          same_gradient_kernels(target),
                           sheet_kernels(target),
                           held_kernels(target),
                           strip_kernels(target),

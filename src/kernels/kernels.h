@@ -467,6 +467,8 @@ struct WinnerKernels {
 
 struct SmoothRowKernels;        // smooth_rows.h
 struct ChannelKernels;          // channels.h
+struct SameRowKernels;          // same_rows.h
+struct SameGradientKernels;     // same_rows.h
 struct ChannelGradientKernels;  // channels.h
 
 struct Kernels {
@@ -483,6 +485,8 @@ struct Kernels {
   const ChannelGradientKernels* channel_gradients;
   const ColumnKernels* columns;
   const NarrowColumnKernels* narrow_columns;
+  const SameRowKernels* same_rows;
+  const SameGradientKernels* same_gradients;
   const SheetKernels* sheets;
   const HeldKernels* held;
   const StripKernels* strips;
