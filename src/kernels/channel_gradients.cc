@@ -62,7 +62,6 @@ class Ahead {
   explicit Ahead(const ChannelRows& c)
       : cells_(c.down.cells * c.along.cells),
         outputs_(c.down.outputs * c.along.outputs * c.channels),
-        row_(c.along.cells),
         each_(c.far ? (outputs_ + cells_ - 1) / cells_ : 0) {}
   HWY_INLINE void enter_row(const ChannelRows& c, int64_t row) {
     const int64_t at = outputs_ / c.down.cells * row + kLater;
@@ -79,7 +78,7 @@ class Ahead {
 
  private:
   static constexpr int64_t kLater = 8192;  // elements
-  int64_t cells_, outputs_, row_, each_;
+  int64_t cells_, outputs_, each_;
   const float* g_ = nullptr;
   const uint8_t* winners_ = nullptr;
 };
