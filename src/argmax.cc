@@ -74,14 +74,26 @@ class EachPlaneJob : public Job {
     int64_t numbers = space.inner;
     for (int level = 0; level < plan.pooled; ++level) numbers *= argmax.box[level].size();
     together_ = std::max<int64_t>(1, kTogether / std::max<int64_t>(1, numbers));
+    if (can_compare(numbers)) plane_ = numbers;
   }
 
   int64_t total() const { return total_; }
   bool good() const { return good_.load(std::memory_order_relaxed); }
 
-  void work(Arena*, TaskQueue* queue) const override {
+  void work(Arena* arena, TaskQueue* queue) const override {
+    auto* absent = arena->take<uint8_t>(plane_);
     if (!queue) return;
+    uint8_t kinds[16] = {};
+    if (plane_ > 0) mark(absent, kinds);
     for (Range range; good() && queue->take(&range);) {
+      if (plane_ > 0) {
+        const auto* numbers = reinterpret_cast<const uint8_t*>(plane(range.begin));
+        if (plan_.kernels->move->are_present(numbers, range.size(), plane_, absent, kinds,
+                                             static_cast<uint8_t>(plan_.box_taps))) {
+          continue;
+        }
+        return good_.store(false, std::memory_order_relaxed);
+      }
       for (int64_t i = range.begin; i < range.end; i += together_) {
         if (check({i, std::min(i + together_, range.end)})) continue;
         return good_.store(false, std::memory_order_relaxed);
@@ -140,6 +152,49 @@ class EachPlaneJob : public Job {
   }
 
   const char* plane(int64_t i) const { return plane_address(space_, argmax_, i); }
+
+  // Whether planes of `numbers` numbers follow one another, each of which can be compared with what
+  // its place lacks: taps of up to two axes, up to four on each, are bits of a byte.
+  bool can_compare(int64_t numbers) const {
+    if (plan_.pooled > 2 || space_.inner > 1 || space_.outer_total() > 1 || total_ < kFewPlanes ||
+        numbers > kTogether || argmax_.batch != numbers) {
+      return false;
+    }
+    int64_t step = 1;
+    for (int level = plan_.pooled - 1; level >= 0; --level) {
+      const int64_t size = argmax_.box[level].size();
+      if (plan_.axes[level].window > kBits || (size > 1 && argmax_.pooled[level] != step)) {
+        return false;
+      }
+      step *= size;
+    }
+    return true;
+  }
+  // The taps that each place lacks, and those that each number names.
+  void mark(uint8_t* absent, uint8_t* kinds) const {
+    std::fill(absent, absent + plane_, uint8_t{0});
+    int64_t step = 1;
+    for (int level = plan_.pooled - 1; level >= 0; --level) {
+      const int shift = level * kBits;
+      for (int64_t n = 0; n < plan_.box_taps; ++n) {
+        kinds[n] |= static_cast<uint8_t>(1U << (shift + taps_[level][n]));
+      }
+      const Axis& axis = plan_.axes[level];
+      const Range box = argmax_.box[level];
+      for (int64_t o = box.begin; o < box.end; ++o) {
+        const auto window = axis.window_of(o);
+        unsigned bits = 0;
+        for (int64_t t = 0; t < axis.window; ++t) {
+          if (t < window.lead || t >= window.lead + window.cells) bits |= 1U << (shift + t);
+        }
+        if (bits == 0) continue;
+        for (int64_t i = (o - box.begin) * step; i < plane_; i += step * box.size()) {
+          for (int64_t j = i; j < i + step; ++j) absent[j] |= static_cast<uint8_t>(bits);
+        }
+      }
+      step *= box.size();
+    }
+  }
 
   bool check(Range planes) const {
     bool fine = true;
@@ -209,7 +264,10 @@ class EachPlaneJob : public Job {
   const Space& space_;
   const Bound& argmax_;
   static constexpr int64_t kTogether = 16384;  // numbers, which stay in the first cache
+  static constexpr int64_t kFewPlanes = 16;
+  static constexpr int kBits = 4;
   int64_t total_, together_ = 1;
+  int64_t plane_ = 0;  // numbers of one, if they are compared with what lies at their places
   uint8_t taps_[kMaxPooled][256];  // on each axis, of each number
   mutable std::atomic<bool> good_{true};
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contiguous.h"
+#include "kernels/halved_rows.h"
 #include "kernels/same_rows.h"
 #include "tap_list.h"
 
@@ -13,6 +14,7 @@ constexpr int64_t kBandBytes = 16 * 1024, kSmallBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
 constexpr int64_t kExact = int64_t{1} << 24;
 constexpr int64_t kTogetherBytes = 12 * 1024, kSameRowsBytes = 128 * 1024;
+constexpr int64_t kHalvedRowsBytes = 64 * 1024, kMostHalvedBytes = 256 * 1024;  // a task; a plane
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 constexpr int64_t kShortRowBytes = 256;
 constexpr int64_t kMostPlanes = 64;  // of a window
@@ -123,6 +125,7 @@ void ColumnsJob::choose() {
   planes_ = space_.outer_total() * space_.batch * lead_outputs_;
   together_ = planes_together();
   choose_same_rows();
+  choose_halved_rows();
   if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
   if (together_ > 1) {
     tasks_ = PlaneTasks((planes_ + together_ - 1) / together_, 1,
@@ -187,12 +190,14 @@ Lane ColumnsJob::lane() const {
 std::string ColumnsJob::describe() const {
   std::string text =
       same_rows_ ? std::string("columns: rows stay in registers while they meet the next two")
-                 : "columns: vectors of outputs go down the rows, and what neighbours share stays "
-                   "in registers "
-                   "(squares of few taps" +
-                       std::string(lead_ > 0 ? ", planes joined before" : "") + "); " +
-                       std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
-                       " outputs at a time (rows x lanes)";
+      : halved_rows_
+          ? std::string("columns: pairs of rows in the order of memory")
+          : "columns: vectors of outputs go down the rows, and what neighbours share stays "
+            "in registers "
+            "(squares of few taps" +
+                std::string(lead_ > 0 ? ", planes joined before" : "") + "); " +
+                std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
+                " outputs at a time (rows x lanes)";
   if (together_ > 1) text += ", of " + std::to_string(together_) + " planes";
   if (streaming_ || same_rows_) text += "; results go past the caches";
   return text;
@@ -259,6 +264,46 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
   (plan_.op == NDPOOL_AVG ? taps.sum : taps.extreme[extreme])[lane](t);
 }
 
+// Results that stay in the caches, if what is read does not come from the first: reading in the
+// order of memory then is what counts.
+void ColumnsJob::choose_halved_rows() {
+  const HalvedRowKernels& kernels = *plan_.kernels->halved_rows;
+  const auto is_halved = [](const Side& side) {
+    return side.stride == 2 && side.pad == side.window - 2;
+  };
+  halved_rows_ = y_ && !same_rows_ && !streaming_ && !gradient_ && plan_.type == NDPOOL_F32 &&
+                 has_adjacent_planes() && kernels.average && is_halved(down_) &&
+                 is_halved(along_) && along_.cells <= HalvedRows::kMostCells &&
+                 along_.cells == 2 * along_.outputs &&
+                 down_.cells * along_.cells * size_ <= kMostHalvedBytes;
+  if (!halved_rows_) return;
+  rows_ = down_.outputs;
+  together_ = std::clamp<int64_t>(kHalvedRowsBytes / (rows_ * along_.cells * size_), 1, planes_);
+}
+
+void ColumnsJob::pool_halved_rows(Range planes) const {
+  HalvedRows s;
+  s.taps = static_cast<int>(along_.window);
+  s.planes = planes.size();
+  s.rows = down_.cells;
+  s.cells = along_.cells;
+  s.output_rows = down_.outputs;
+  s.x = reinterpret_cast<const float*>(plane_address(space_, x_, planes.begin));
+  s.y = reinterpret_cast<float*>(plane_address(space_, *y_, planes.begin));
+  s.divisor = divisor_;
+  const HalvedRowKernels& kernels = *plan_.kernels->halved_rows;
+  if (plan_.op == NDPOOL_AVG) {
+    kernels.average(s);
+    return;
+  }
+  if (argmax_) {
+    s.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, planes.begin));
+  }
+  const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
+  const auto& kinds = (argmax_ ? kernels.winners : kernels.extremes)[extreme];
+  if (!kinds.numbers(s)) kinds.anything(s);
+}
+
 void ColumnsJob::pool_same_rows(Range planes) const {
   SameRows s;
   s.planes = planes.size();
@@ -282,6 +327,7 @@ void ColumnsJob::pool_same_rows(Range planes) const {
 
 void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) const {
   if (same_rows_) return pool_same_rows(planes);
+  if (halved_rows_) return pool_halved_rows(planes);
   const int64_t window = planes.begin % lead_outputs_, plane = planes.begin / lead_outputs_;
   const char* x = plane_address(space_, x_, plane);
   const int64_t first_row = window * down_.outputs + rows.begin;

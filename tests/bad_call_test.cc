@@ -173,6 +173,42 @@ TEST_F(BadCall, ACompactArgmaxThatIsNoTapOrNoCellIsRefused) {
   EXPECT_EQ(dx[0], 4);
 }
 
+TEST_F(BadCall, OneBadNumberAmongManyPlanesOfCompactArgmaxIsFound) {
+  // Every number at every place of one of many planes: small ones are compared as a whole.
+  constexpr std::size_t kPlanes = 20;
+  for (const std::int64_t side : {3, 13}) {
+    const Plan plan({.shape = {kPlanes, side, side},
+                     .window = {3, 3},
+                     .stride = {2},
+                     .padding = {1},
+                     .axes = {1, 2}});
+    const auto outputs = static_cast<std::size_t>((side + 1) / 2);
+    const std::size_t plane = outputs * outputs;
+    const std::vector<float> g(kPlanes * plane, 1);
+    std::vector<std::uint8_t> argmax(kPlanes * plane, 4);  // the cell in the middle
+    const auto is_absent = [&](std::size_t output, std::size_t tap) {
+      return (output == 0 && tap == 0) || (output == outputs - 1 && tap == 2);
+    };
+    for (std::size_t place = 0; place < plane; ++place) {
+      for (std::size_t number = 0; number < 256; ++number) {
+        const bool bad = number >= 9 || is_absent(place / outputs, number / 3) ||
+                         is_absent(place % outputs, number % 3);
+        const std::size_t at = number % kPlanes * plane + place;
+        argmax[at] = static_cast<std::uint8_t>(number);
+        std::vector<float> dx(kPlanes * static_cast<std::size_t>(side * side), kPoison);
+        const auto said = plan.try_vjp_argmax(argmax, g, dx);
+        ASSERT_EQ(said.has_value(), !bad)
+            << "side " << side << ", place " << place << ", number " << number;
+        ASSERT_EQ(poisoned(dx), bad) << "side " << side << ", place " << place;
+        if (bad) {
+          expect_refused(said, Status::bad_index, {std::to_string(number)}, "one bad number");
+        }
+        argmax[at] = 4;
+      }
+    }
+  }
+}
+
 TEST_F(BadCall, AnIndexOutsideTheUnpooledArrayIsRefused) {
   const ndpool::Unpool unpool = {.y_shape = {2, 2}, .output_shape = {2, 6}, .axes = {1}};
   const std::vector<float> y = {1, 2, 3, 4};

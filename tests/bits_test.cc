@@ -140,7 +140,15 @@ const std::vector<std::string>& squares() {
                                                  "7x1x32 w3x3 s1 p1",
                                                  "3x2x48 w3x3 s1 p1",
                                                  "4x20x49 w3x3 s1 p1",
-                                                 "3x11x64 w3x3 s1 p1"};
+                                                 "3x11x64 w3x3 s1 p1",
+                                                 "5x14x14 w3x3 s2 p1",
+                                                 "3x9x32 w3x3 s2 p1",
+                                                 "7x1x34 w3x3 s2 p1",
+                                                 "2x3x11x56 w2x2",
+                                                 "4x10x66 w3x3 s2 p1",
+                                                 "3x8x98 w2x2",
+                                                 "2x7x128 w3x3 s2 p1",
+                                                 "40x22x128 w2x2"};
   return lines;
 }
 

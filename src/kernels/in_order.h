@@ -20,9 +20,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 enum class Way {
   kPlain,
-  kStreamed,  // past the caches, to whole vectors
-  kMoved,     // past the caches, to any place: lanes of two vectors make one that is written
+  kStreamed,      // past the caches, to whole vectors
+  kMoved,         // past the caches, to any place: lanes of two vectors make one that is written
+  kMovedInCache,  // the same, not past them: of a vector that lies in two lines, each costs a store
 };
+constexpr bool is_moved(Way way) { return way == Way::kMoved || way == Way::kMovedInCache; }
 
 template <Way way>
 class InOrder {
@@ -32,7 +34,7 @@ class InOrder {
 
   explicit InOrder(float* to) : to_(to) {
     const D d;
-    if constexpr (way == Way::kMoved) {
+    if constexpr (is_moved(way)) {
       skip_ = reinterpret_cast<uintptr_t>(to) / sizeof(float) % hn::Lanes(d);
       to_ = to - skip_;
       wait_from(hn::Lanes(d) - skip_);
@@ -53,7 +55,7 @@ class InOrder {
   }
   // The first `count` lanes, at most a vector.
   HWY_INLINE void put_some([[maybe_unused]] V v, [[maybe_unused]] size_t count) {
-    static_assert(way == Way::kMoved);
+    static_assert(is_moved(way));
 #if HWY_TARGET <= HWY_AVX3
     const D d;
     const bool full = count >= from_;
@@ -64,7 +66,7 @@ class InOrder {
   }
   // Writes what is left. (Who sees to it that others see what was streamed is the job.)
   void finish() {
-    if constexpr (way == Way::kMoved) {
+    if constexpr (is_moved(way)) {
       float last[hn::MaxLanes(D())];
       hn::StoreU(before_, D(), last);
       const size_t waiting = hn::Lanes(D()) - from_;
@@ -89,8 +91,10 @@ class InOrder {
     if (HWY_UNLIKELY(skip_ != 0)) {
       hn::BlendedStore(whole, hn::Not(hn::FirstN(d, skip_)), d, to_);
       skip_ = 0;
-    } else {
+    } else if constexpr (way == Way::kMoved) {
       hn::Stream(whole, d, to_);
+    } else {
+      hn::Store(whole, d, to_);
     }
     to_ += hn::Lanes(d);
 #endif

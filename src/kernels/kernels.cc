@@ -18,6 +18,7 @@ const ChannelKernels* channel_kernels(int64_t target);
 const ChannelGradientKernels* channel_gradient_kernels(int64_t target);
 const ColumnKernels* column_kernels(int64_t target);
 const NarrowColumnKernels* narrow_column_kernels(int64_t target);
+const HalvedRowKernels* halved_row_kernels(int64_t target);
 const SameRowKernels* same_row_kernels(int64_t target);
 const SameGradientKernels* same_gradient_kernels(int64_t target);
 const SheetKernels* sheet_kernels(int64_t target);
@@ -56,6 +57,7 @@ struct Tables {
                           channel_gradient_kernels(target),
                           column_kernels(target),
                           narrow_column_kernels(target),
+                          halved_row_kernels(target),
                           same_row_kernels(target),
                           same_gradient_kernels(target),
                           sheet_kernels(target),

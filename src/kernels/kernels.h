@@ -9,6 +9,7 @@
 
 #include "kernels/held_rows.h"
 #include "kernels/meanwhile.h"
+#include "kernels/move.h"
 #include "kernels/neighbours.h"
 #include "kernels/strip.h"
 #include "lane.h"
@@ -158,21 +159,6 @@ struct ExtremeRows {
 };
 // Whether there may be NaN in what was written.
 using ExtremeRowsFn = bool (*)(const ExtremeRows& rows);
-
-// Rows taken apart by phase: dst[phase][i] = src[starts[phase] + i*step], groups of `inner`
-// elements. Joined: the other way round, from the phases at `src` to the row at `dst`.
-struct SplitRows {
-  int64_t rows = 1, inner = 1, step = 1;
-  const void* src = nullptr;
-  int64_t src_row = 0;
-  void* dst = nullptr;
-  int64_t dst_row = 0;
-  int phases = 0;
-  int64_t phase = 0;  // from phase to phase, on the side that is apart
-  const int64_t* starts = nullptr;
-  const int64_t* counts = nullptr;
-  const int32_t* table = nullptr;  // if given: src[table[phase*counts[0] + i]]
-};
 
 enum Extreme : int { kMax, kMin };
 enum Winner : int { kFirst, kLast };
@@ -389,30 +375,6 @@ struct WholeKernels {
                         void* y, int64_t y_pitch);
 };
 
-// Each of some groups of `inner` elements, divided, to `times` places side by side; no more than
-// `places` in all, and zeros in those that are left.
-struct Repeat {
-  int64_t groups = 0, inner = 1, times = 1, places = 0, divisor = 1;
-};
-
-struct MoveKernels {
-  void (*split[4])(const SplitRows& rows);  // by log2 of the element size
-  void (*join[4])(const SplitRows& rows);
-  // dst[c*dst_row + r] = src[r*src_row + c], by log2 of the element size.
-  void (*transpose[4])(int64_t rows, int64_t columns, const void* src, int64_t src_row, void* dst,
-                       int64_t dst_row);
-  // f32, f64.
-  void (*repeat_divided[2])(const Repeat& shape, const void* src, void* dst);
-  // The largest of `count` bytes, `distance` apart.
-  uint64_t (*largest)(const char* first, int64_t count, int64_t distance);
-  // In each row, lane to[i] becomes what lane from[i] is.
-  void (*repeat[4])(int64_t rows, int64_t row_stride, void* block, int64_t count, const int32_t* to,
-                    const int32_t* from);
-  // A copy past the caches; flush() after the last.
-  void (*stream)(const void* src, void* dst, size_t bytes);
-  void (*flush)();
-};
-
 // Exponents that leave room for sums and quotients in f64; and logarithms whose error of some units
 // in the last place of 1 is still far below that of an f32.
 inline constexpr double kSmoothReach = 300, kSmoothLeast = 0x1p-24, kLpReach = 512;
@@ -467,6 +429,7 @@ struct WinnerKernels {
 
 struct SmoothRowKernels;        // smooth_rows.h
 struct ChannelKernels;          // channels.h
+struct HalvedRowKernels;        // halved_rows.h
 struct SameRowKernels;          // same_rows.h
 struct SameGradientKernels;     // same_rows.h
 struct ChannelGradientKernels;  // channels.h
@@ -485,6 +448,7 @@ struct Kernels {
   const ChannelGradientKernels* channel_gradients;
   const ColumnKernels* columns;
   const NarrowColumnKernels* narrow_columns;
+  const HalvedRowKernels* halved_rows;
   const SameRowKernels* same_rows;
   const SameGradientKernels* same_gradients;
   const SheetKernels* sheets;

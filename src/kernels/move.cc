@@ -310,6 +310,37 @@ uint64_t largest(const char* first, int64_t count, int64_t distance) {
   return most;
 }
 
+bool are_present(const uint8_t* numbers, int64_t planes, int64_t plane, const uint8_t* absent,
+                 const uint8_t* kinds, uint8_t below) {
+  bool fine = true;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  if (plane >= step) {
+    const auto table = hn::LoadDup128(d, kinds);
+    auto most = hn::Zero(d), missed = hn::Zero(d);
+    for (; planes > 0; --planes, numbers += plane) {
+      for (int64_t i = 0; i < plane; i += step) {
+        const int64_t at = i + step <= plane ? i : plane - step;
+        const auto v = hn::LoadU(d, numbers + at);
+        most = hn::Max(most, v);
+        const auto kind = hn::TableLookupBytes(table, v);
+        missed = hn::Or(missed, hn::And(kind, hn::LoadU(d, absent + at)));
+      }
+    }
+    fine = hn::AllTrue(d, hn::Lt(most, hn::Set(d, below))) &&
+           hn::AllTrue(d, hn::Eq(missed, hn::Zero(d)));
+    return fine;
+  }
+#endif
+  for (; planes > 0; --planes, numbers += plane) {
+    for (int64_t i = 0; i < plane; ++i) {
+      fine = fine && numbers[i] < below && (kinds[numbers[i]] & absent[i]) == 0;
+    }
+  }
+  return fine;
+}
+
 MoveKernels make_table() {
   MoveKernels t{};
   t.split[0] = split<uint8_t>;
@@ -331,6 +362,7 @@ MoveKernels make_table() {
   t.repeat_divided[0] = repeat_divided<float>;
   t.repeat_divided[1] = repeat_divided<double>;
   t.largest = largest;
+  t.are_present = are_present;
   t.stream = stream;
   t.flush = [] { hwy::FlushStream(); };
   return t;

@@ -1,0 +1,36 @@
+// Windows two cells apart, on planes of short rows of which they leave half:
+// kernels/halved_rows.cc.
+#ifndef NDPOOL_SRC_KERNELS_HALVED_ROWS_H_
+#define NDPOOL_SRC_KERNELS_HALVED_ROWS_H_
+
+#include <cstdint>
+
+namespace ndpool {
+
+// Some planes of f32 that follow one another without gaps, and as many of results: windows of 2x2
+// cells, or of 3x3 the first of which lacks a row and a column. Rows have an even number of cells,
+// so that along them no other window lacks any. In the order of memory; the row that two windows of
+// three share stays in registers.
+struct HalvedRows {
+  static constexpr int64_t kMostCells = 128;  // in a row
+  int taps = 2;
+  int64_t planes = 0, rows = 0, cells = 0, output_rows = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+  uint8_t* winners = nullptr;
+  int64_t divisor = 1;
+};
+// False if there may be NaN among the cells, where that matters.
+using HalvedRowsFn = bool (*)(const HalvedRows& rows);
+
+struct HalvedRowKernels {
+  struct Kinds {
+    HalvedRowsFn numbers = nullptr, anything = nullptr;
+  };
+  Kinds extremes[2], winners[2];  // by Extreme; none: the target has none of these
+  HalvedRowsFn average = nullptr;
+};
+
+}  // namespace ndpool
+
+#endif  // NDPOOL_SRC_KERNELS_HALVED_ROWS_H_
