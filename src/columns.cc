@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t kBandBytes = 16 * 1024, kSmallBandBytes = 8 * 1024;
 constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
-constexpr int64_t kExact = int64_t{1} << 24;
 constexpr int64_t kTogetherBytes = 12 * 1024, kSameRowsBytes = 128 * 1024;
 constexpr int64_t kHalvedRowsBytes = 64 * 1024, kMostHalvedBytes = 256 * 1024;  // a task; a plane
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
@@ -68,8 +67,8 @@ void ColumnsJob::choose() {
   if (plan_.op == NDPOOL_AVG) {
     const int64_t divisor = divisor_ = plan_.counts.uniform();
     if (divisor == 0 || (is_float(plan_.type) && plan_.sum_lane != Lane::f32)) return;
-    // Halves are divided in f32, which must hold the divisor.
-    if (is_half(plan_.type) && (divisor <= -kExact || divisor >= kExact)) return;
+    constexpr int64_t kMost = ColumnKernels::kMostHalfDivisor;
+    if (is_half(plan_.type) && (divisor < -kMost || divisor > kMost)) return;
     if (is_integer(plan_.type) && (divisor < 1 || divisor > ColumnKernels::kMostDivisor)) return;
   }
   for (int i = 0; i < 2; ++i) {
@@ -274,7 +273,7 @@ void ColumnsJob::choose_halved_rows() {
   halved_rows_ = y_ && !same_rows_ && !streaming_ && !gradient_ && plan_.type == NDPOOL_F32 &&
                  has_adjacent_planes() && kernels.average && is_halved(down_) &&
                  is_halved(along_) && along_.cells <= HalvedRows::kMostCells &&
-                 along_.cells == 2 * along_.outputs &&
+                 along_.cells == 2 * along_.outputs && down_.outputs == (down_.cells + 1) / 2 &&
                  down_.cells * along_.cells * size_ <= kMostHalvedBytes;
   if (!halved_rows_) return;
   rows_ = down_.outputs;

@@ -148,7 +148,9 @@ const std::vector<std::string>& squares() {
                                                  "4x10x66 w3x3 s2 p1",
                                                  "3x8x98 w2x2",
                                                  "2x7x128 w3x3 s2 p1",
-                                                 "40x22x128 w2x2"};
+                                                 "40x22x128 w2x2",
+                                                 "3x8x32 w3x3 s2 p1:2x1:0",
+                                                 "3x8x32 w3x3 s2 p1:0"};
   return lines;
 }
 
