@@ -149,6 +149,22 @@ TEST(Rounding, SumsThatAFloatCannotHoldAreDividedAsTheyAre) {
 uint16_t bits_of(ndpool::Float16, float value) { return ndpool::to_float16(value).bits; }
 uint16_t bits_of(ndpool::BFloat16, float value) { return ndpool::to_bfloat16(value).bits; }
 
+// A window whose sum is that of three halves of so many bits.
+template <class Half>
+void add_sum(float sum, int bits, Windows<uint16_t>* windows) {
+  float rest = sum, part[3];
+  for (float& p : part) {
+    int power = 0;
+    std::frexp(rest, &power);
+    const float unit = std::ldexp(1.0f, power - bits);
+    p = std::trunc(rest / unit) * unit;
+    rest -= p;
+  }
+  ASSERT_EQ(rest, 0);
+  const Half half{};
+  windows->add(bits_of(half, part[0]), bits_of(half, part[1]), bits_of(half, part[2]), 0);
+}
+
 // Quotients so near to the middle between two halves that the float nearest to them is that middle.
 template <class Half>
 void expect_one_rounding(const std::string& type, int bits, int64_t divisor, int exponent) {
@@ -161,20 +177,9 @@ void expect_one_rounding(const std::string& type, int bits, int64_t divisor, int
     const double exact = static_cast<double>(middle * divisor) * scale;
     if (static_cast<double>(sum) == exact) continue;
     ASSERT_EQ(sum / static_cast<float>(divisor), static_cast<float>(middle) * scale);
-    // A sum of three halves.
-    float rest = sum, part[3];
-    for (float& p : part) {
-      int power = 0;
-      std::frexp(rest, &power);
-      const float unit = std::ldexp(1.0f, power - bits);
-      p = std::trunc(rest / unit) * unit;
-      rest -= p;
-    }
-    ASSERT_EQ(rest, 0);
-    const Half half{};
-    windows.add(bits_of(half, part[0]), bits_of(half, part[1]), bits_of(half, part[2]), 0);
+    add_sum<Half>(sum, bits, &windows);
     const int64_t nearest = static_cast<double>(sum) > exact ? middle + 1 : middle - 1;
-    expected.push_back(bits_of(half, static_cast<float>(static_cast<double>(nearest) * scale)));
+    expected.push_back(bits_of(Half{}, static_cast<float>(static_cast<double>(nearest) * scale)));
   }
   ASSERT_GT(expected.size(), size_t{50});
   const std::string line =
@@ -188,6 +193,41 @@ void expect_one_rounding(const std::string& type, int bits, int64_t divisor, int
 TEST(Rounding, AveragesOfHalvesBesideTheMiddleBetweenTwoAreRoundedOnce) {
   expect_one_rounding<ndpool::Float16>("f16", 11, 8193, -11);
   expect_one_rounding<ndpool::BFloat16>("bf16", 8, 65537, -8);
+}
+
+// Quotients in the middle between two halves, and those of the next smaller and larger float.
+template <class Half>
+void expect_rounding_at_middles(const std::string& type, int bits, int64_t divisor) {
+  Windows<uint16_t> windows;
+  std::vector<uint16_t> expected;
+  const int64_t one = int64_t{1} << bits;
+  for (int64_t middle = one + 1; middle < 2 * one; middle += 2) {
+    const auto sum = static_cast<float>(middle * divisor);
+    ASSERT_EQ(static_cast<int64_t>(sum), middle * divisor);
+    const int64_t even = middle % 4 == 1 ? middle - 1 : middle + 1;
+    const float beyond = std::numeric_limits<float>::infinity();
+    add_sum<Half>(std::nextafter(sum, 0.0f), bits, &windows);
+    add_sum<Half>(sum, bits, &windows);
+    add_sum<Half>(std::nextafter(sum, beyond), bits, &windows);
+    for (const int64_t nearest : {middle - 1, even, middle + 1}) {
+      expected.push_back(bits_of(Half{}, static_cast<float>(nearest)));
+    }
+  }
+  const std::string line =
+      "avg " + type + " " + windows.shape() + " w2x2 divisor=" + std::to_string(divisor);
+  const std::vector<uint16_t> y = pooled(line, windows.array(), windows.outputs());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(y[i], expected[i]) << line << ": window " << i;
+  }
+}
+
+TEST(Rounding, AveragesOfHalvesAtTheMiddleBetweenTwoAreRoundedToNearestWhateverTheDivisor) {
+  for (const int64_t divisor : {2, 3, 5, 6, 7, 9, 11, 13, 15}) {
+    expect_rounding_at_middles<ndpool::Float16>("f16", 11, divisor);
+  }
+  for (const int64_t divisor : {2, 3, 7, 9, 25, 255, 1001, 4095, 4096, 4097, 32767}) {
+    expect_rounding_at_middles<ndpool::BFloat16>("bf16", 8, divisor);
+  }
 }
 
 TEST(Rounding, AveragesOfHalvesAreDividedByTheDivisorItself) {
