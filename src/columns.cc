@@ -156,6 +156,7 @@ void ColumnsJob::choose_same_rows() {
                plan_.kernels->same_rows->sum && is_same(down_) && is_same(along_) &&
                along_.cells >= SameRows::kLeastCells && along_.cells <= SameRows::kMostCells;
   if (!same_rows_) return;
+  in_order_streaming_ = true;
   streaming_ = false;
   rows_ = down_.outputs;
   together_ = std::clamp<int64_t>(kSameRowsBytes / (rows_ * along_.cells * size_), 1, planes_);
@@ -198,7 +199,7 @@ std::string ColumnsJob::describe() const {
                 std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
                 " outputs at a time (rows x lanes)";
   if (together_ > 1) text += ", of " + std::to_string(together_) + " planes";
-  if (streaming_ || same_rows_) text += "; results go past the caches";
+  if (streaming_ || in_order_streaming_) text += "; results go past the caches";
   return text;
 }
 
@@ -212,7 +213,7 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
     band({first, std::min(first + together_, planes_)}, rows, made, &staged);
   });
   staged.flush(*plan_.kernels->move);
-  if (same_rows_) plan_.kernels->move->flush();
+  if (in_order_streaming_) plan_.kernels->move->flush();
 }
 
 void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
@@ -263,44 +264,56 @@ void ColumnsJob::join(const char* x, int64_t window, int64_t first, int64_t lane
   (plan_.op == NDPOOL_AVG ? taps.sum : taps.extreme[extreme])[lane](t);
 }
 
+const HalvedRowKernels& ColumnsJob::halved_row_kernels() const {
+  return plan_.type == NDPOOL_F32 ? *plan_.kernels->halved_rows
+                                  : plan_.kernels->narrow_halved_rows->of[plan_.type];
+}
+
 // Results that stay in the caches, if what is read does not come from the first: reading in the
-// order of memory then is what counts.
+// order of memory then is what counts. Of narrow types, those that go past the caches, too.
 void ColumnsJob::choose_halved_rows() {
-  const HalvedRowKernels& kernels = *plan_.kernels->halved_rows;
   const auto is_halved = [](const Side& side) {
     return side.stride == 2 && side.pad == side.window - 2;
   };
-  halved_rows_ = y_ && !same_rows_ && !streaming_ && !gradient_ && plan_.type == NDPOOL_F32 &&
-                 has_adjacent_planes() && kernels.average && is_halved(down_) &&
-                 is_halved(along_) && along_.cells <= HalvedRows::kMostCells &&
-                 along_.cells == 2 * along_.outputs && down_.outputs == (down_.cells + 1) / 2 &&
-                 down_.cells * along_.cells * size_ <= kMostHalvedBytes;
+  if (!y_ || same_rows_ || gradient_ || !has_adjacent_planes() || !halved_row_kernels().average ||
+      !is_halved(down_) || !is_halved(along_) || along_.cells != 2 * along_.outputs ||
+      down_.outputs != (down_.cells + 1) / 2 ||
+      down_.cells * along_.cells * size_ > kMostHalvedBytes) {
+    return;
+  }
+  if (plan_.type == NDPOOL_F32) {
+    halved_rows_ = !streaming_ && along_.cells <= HalvedRows::kMostCells;
+  } else {
+    // Columns add up 3x3 in fewer instructions: what counts where results stay in the caches.
+    halved_rows_ = along_.cells * size_ >= HalvedRows::kLeastNarrowBytes &&
+                   (streaming_ || plan_.op != NDPOOL_AVG || along_.window == 2);
+  }
   if (!halved_rows_) return;
+  in_order_streaming_ = streaming_;
+  streaming_ = false;
   rows_ = down_.outputs;
   together_ = std::clamp<int64_t>(kHalvedRowsBytes / (rows_ * along_.cells * size_), 1, planes_);
 }
 
-void ColumnsJob::pool_halved_rows(Range planes) const {
+bool ColumnsJob::pool_halved_rows(Range planes) const {
   HalvedRows s;
   s.taps = static_cast<int>(along_.window);
   s.planes = planes.size();
   s.rows = down_.cells;
   s.cells = along_.cells;
   s.output_rows = down_.outputs;
-  s.x = reinterpret_cast<const float*>(plane_address(space_, x_, planes.begin));
-  s.y = reinterpret_cast<float*>(plane_address(space_, *y_, planes.begin));
+  s.x = plane_address(space_, x_, planes.begin);
+  s.y = plane_address(space_, *y_, planes.begin);
+  s.streamed = in_order_streaming_;
   s.divisor = divisor_;
-  const HalvedRowKernels& kernels = *plan_.kernels->halved_rows;
-  if (plan_.op == NDPOOL_AVG) {
-    kernels.average(s);
-    return;
-  }
+  const HalvedRowKernels& kernels = halved_row_kernels();
+  if (plan_.op == NDPOOL_AVG) return kernels.average(s);
   if (argmax_) {
     s.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, planes.begin));
   }
   const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
   const auto& kinds = (argmax_ ? kernels.winners : kernels.extremes)[extreme];
-  if (!kinds.numbers(s)) kinds.anything(s);
+  return (kinds.numbers && kinds.numbers(s)) || (kinds.anything && kinds.anything(s));
 }
 
 void ColumnsJob::pool_same_rows(Range planes) const {
@@ -326,7 +339,7 @@ void ColumnsJob::pool_same_rows(Range planes) const {
 
 void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) const {
   if (same_rows_) return pool_same_rows(planes);
-  if (halved_rows_) return pool_halved_rows(planes);
+  if (halved_rows_ && pool_halved_rows(planes)) return;
   const int64_t window = planes.begin % lead_outputs_, plane = planes.begin / lead_outputs_;
   const char* x = plane_address(space_, x_, plane);
   const int64_t first_row = window * down_.outputs + rows.begin;

@@ -51,7 +51,8 @@ class ColumnsJob : public Job {
   void choose_same_rows();
   void pool_same_rows(Range planes) const;
   void choose_halved_rows();
-  void pool_halved_rows(Range planes) const;
+  bool pool_halved_rows(Range planes) const;  // false: they hold NaN, and are not finished
+  const HalvedRowKernels& halved_row_kernels() const;
   bool has_adjacent_planes() const;
   // How many whole planes are worth taking together.
   int64_t planes_together() const;
@@ -73,7 +74,7 @@ class ColumnsJob : public Job {
   int64_t rows_ = 0, together_ = 1;  // of outputs in a band; whole planes in one
   PlaneTasks tasks_;
   bool streaming_ = false, far_ = false, same_rows_ = false, halved_rows_ = false,
-       possible_ = false;
+       in_order_streaming_ = false, possible_ = false;
 };
 
 }  // namespace ndpool

@@ -150,7 +150,11 @@ const std::vector<std::string>& squares() {
                                                  "2x7x128 w3x3 s2 p1",
                                                  "40x22x128 w2x2",
                                                  "3x8x32 w3x3 s2 p1:2x1:0",
-                                                 "3x8x32 w3x3 s2 p1:0"};
+                                                 "3x8x32 w3x3 s2 p1:0",
+                                                 "3x9x130 w3x3 s2 p1",
+                                                 "2x6x290 w2x2",
+                                                 "5x3x52 w3x3 s2 p1",
+                                                 "3x1x258 w3x3 s2 p1"};
   return lines;
 }
 

@@ -149,7 +149,9 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
                                                "2x6x40x20 w2x2 axes=1,2",
                                                "2x11x12x32 w3x3 s2 p1 axes=1,2",
                                                "2x7x9x16 w3x3 s1 p1 axes=1,2",
-                                               "3x20x16 w2 axes=1"};
+                                               "3x20x16 w2 axes=1",
+                                               "3x9x130 w3x3 s2 p1",
+                                               "2x6x290 w2x2"};
   for (const std::string& geometry : geometries) {
     for (const char* op : {"max f32 ", "avg f32 ", "max f16 ", "max i8 ", "avg i16 ", "avg f64 "}) {
       const std::string line = op + geometry;
@@ -200,6 +202,33 @@ TEST(Guard, ResultsThatGoPastTheCachesLeaveWhatLiesBesideThem) {
         run(plan, y.data() + kBeside / 2 + skip, dx.data() + kBeside / 2 + skip);
         EXPECT_EQ(y, wanted_y) << line << ", " << skip << " floats further";
         EXPECT_EQ(dx, wanted_all_dx) << line << ", " << skip << " floats further";
+      }
+    }
+  }
+  set_streaming_bytes(0);
+}
+
+TEST(Guard, BytesThatGoPastTheCachesLeaveWhatLiesBesideThem) {
+  for (const size_t streaming : {size_t{0}, size_t{1}}) {
+    set_streaming_bytes(streaming);
+    for (const std::string line :
+         {"max u8 3x9x130 w3x3 s2 p1", "avg i8 2x6x290 w2x2", "avg u8 30x8x96 w3x3 s2 p1"}) {
+      const Plan plan(line), rows(line + " algorithm=rows");
+      std::vector<uint8_t> x(plan.elements(ndpool_plan_input_shape));
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint8_t>(i * i / 7);
+      const size_t outputs = plan.elements(ndpool_plan_output_shape);
+      const auto run = [&](const Plan& with, uint8_t* y) {
+        ndpool_error error = {};
+        EXPECT_EQ(ndpool_forward(with.handle, {x.data(), nullptr}, {y, nullptr}, {nullptr, nullptr},
+                                 {nullptr, nullptr}, nullptr, &error),
+                  NDPOOL_OK)
+            << line << ": " << error.message;
+      };
+      for (size_t skip = 0; skip < 64; ++skip) {
+        std::vector<uint8_t> y(outputs + 192, 77), wanted = y;
+        run(rows, wanted.data() + 64 + skip);
+        run(plan, y.data() + 64 + skip);
+        EXPECT_EQ(y, wanted) << line << ": results begin " << skip << " bytes further";
       }
     }
   }

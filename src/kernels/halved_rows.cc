@@ -102,7 +102,7 @@ template <class Op, int taps, int runs>
 class Values {
  public:
   HWY_INLINE explicit Values(const HalvedRows& s)
-      : to_(s.y), rows_(s), cells_(s.cells), divide_(s.divisor) {}
+      : to_(static_cast<float*>(s.y)), rows_(s), cells_(s.cells), divide_(s.divisor) {}
 
   HWY_INLINE void plane(const float* x, int64_t rows, int64_t output_rows) {
     Run held[runs];  // the last row of the windows before
@@ -156,7 +156,7 @@ template <class Op, int taps, int runs>
 class Winners {
  public:
   HWY_INLINE explicit Winners(const HalvedRows& s)
-      : to_(s.y),
+      : to_(static_cast<float*>(s.y)),
         rows_(s),
         winners_(s.winners),
         cells_(s.cells),
@@ -237,7 +237,7 @@ class Winners {
 template <class Pool>
 bool pool_planes(const HalvedRows& s) {
   Pool pool(s);
-  const float* x = s.x;
+  const auto* x = static_cast<const float*>(s.x);
   const int64_t rows = s.rows, output_rows = s.output_rows, plane = rows * s.cells;
   for (int64_t p = s.planes; p > 0; --p, x += plane) pool.plane(x, rows, output_rows);
   return pool.finish();

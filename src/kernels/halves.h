@@ -26,19 +26,24 @@ namespace ndpool::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if NDPOOL_VECTOR_HALVES
+// Numbers rounded to nearest even BFloat16, which are the upper halves of what is returned.
+template <class D>
+HWY_INLINE auto rounded_to_upper_half(D, hn::Vec<D> v) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  return hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu)));
+}
 // Floats rounded to nearest even halves, as bits: numbers, and NaN that a half can hold, as those
 // are that arithmetic makes of halves.
 template <class T, class D>
-HWY_INLINE auto plain_half_bits(D, hn::Vec<D> v) {
+HWY_INLINE auto plain_half_bits([[maybe_unused]] D d, hn::Vec<D> v) {
   const hn::Rebind<uint16_t, D> d16;
   if constexpr (std::is_same_v<T, Float16>) {
     return hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
   } else {
-    const hn::RebindToUnsigned<D> du;
-    const auto bits = hn::BitCast(du, v);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu)));
-    return hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<D>(), hn::ShiftRight<16>(rounded)));
+    const auto words = hn::ShiftRight<16>(rounded_to_upper_half(d, v));
+    return hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<D>(), words));
   }
 }
 // The same of all floats.

@@ -19,6 +19,7 @@ const ChannelGradientKernels* channel_gradient_kernels(int64_t target);
 const ColumnKernels* column_kernels(int64_t target);
 const NarrowColumnKernels* narrow_column_kernels(int64_t target);
 const HalvedRowKernels* halved_row_kernels(int64_t target);
+const NarrowHalvedRowKernels* narrow_halved_row_kernels(int64_t target);
 const SameRowKernels* same_row_kernels(int64_t target);
 const SameGradientKernels* same_gradient_kernels(int64_t target);
 const SheetKernels* sheet_kernels(int64_t target);
@@ -58,6 +59,7 @@ struct Tables {
                           column_kernels(target),
                           narrow_column_kernels(target),
                           halved_row_kernels(target),
+                          narrow_halved_row_kernels(target),
                           same_row_kernels(target),
                           same_gradient_kernels(target),
                           sheet_kernels(target),

@@ -430,6 +430,7 @@ struct WinnerKernels {
 struct SmoothRowKernels;        // smooth_rows.h
 struct ChannelKernels;          // channels.h
 struct HalvedRowKernels;        // halved_rows.h
+struct NarrowHalvedRowKernels;  // the same
 struct SameRowKernels;          // same_rows.h
 struct SameGradientKernels;     // same_rows.h
 struct ChannelGradientKernels;  // channels.h
@@ -449,6 +450,7 @@ struct Kernels {
   const ColumnKernels* columns;
   const NarrowColumnKernels* narrow_columns;
   const HalvedRowKernels* halved_rows;
+  const NarrowHalvedRowKernels* narrow_halved_rows;
   const SameRowKernels* same_rows;
   const SameGradientKernels* same_gradients;
   const SheetKernels* sheets;

@@ -59,11 +59,12 @@ class WholeQuotient {
         reciprocal_(1.0f / static_cast<float>(divisor)),
         half_(0.5f + 0.25f / static_cast<float>(divisor)) {}
 
-  HWY_INLINE auto of(V sum) const { return hn::DemoteTo(hn::Rebind<T, D>(), quotient(sum)); }
-  HWY_INLINE void store(V sum, T* to) const { hn::StoreU(of(sum), hn::Rebind<T, D>(), to); }
-
- private:
-  HWY_INLINE V quotient(V sum) const {
+  HWY_INLINE void store(V sum, T* to) const {
+    const hn::Rebind<T, D> narrow;
+    hn::StoreU(hn::DemoteTo(narrow, of(sum)), narrow, to);
+  }
+  // Still in lanes of sums.
+  HWY_INLINE V of(V sum) const {
     if constexpr (sizeof(T) == 2) {
       return of_words(sum);
     } else if constexpr (!std::is_signed_v<T>) {
@@ -73,6 +74,8 @@ class WholeQuotient {
       return hn::Sub(hn::Xor(rounded(hn::Abs(sum)), sign), sign);
     }
   }
+
+ private:
   HWY_INLINE V rounded(V size) const {
     // floor((2*size + divisor) / (2*divisor)): the factor exceeds 2^16/(2*divisor) so little that
     // dividends below 2^16 divided by that excess do not notice.
@@ -129,8 +132,22 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
   // last one its last (`right`).
   template <int taps, bool left, bool right>
   static HWY_INLINE V sum_along(const T* at) {
-    if constexpr (taps == 2) return products<left, right>(at, kBoth);
-    return hn::Add(products<left, false>(at, Wider<T>{1}), products<false, right>(at + 1, kBoth));
+    if constexpr (taps == 2) return pair_sums(load_cells<left, right>(at));
+    return hn::Add(firsts(load_cells<left, false>(at)),
+                   pair_sums(load_cells<false, right>(at + 1)));
+  }
+  // Of the pairs of a vector of cells: both added, and the first.
+  using Cells = hn::Repartition<T, D>;
+  static HWY_INLINE V pair_sums(hn::Vec<Cells> v) {
+    if constexpr (kPairSums) {
+      return products(v, kBoth);
+    } else {
+      const V pairs = hn::BitCast(D(), v);
+      return hn::Add(even(pairs), odd(pairs));
+    }
+  }
+  static HWY_INLINE V firsts(hn::Vec<Cells> v) {
+    return kPairSums && std::is_signed_v<T> ? products(v, Wider<T>{1}) : even(hn::BitCast(D(), v));
   }
   static HWY_INLINE void store(V v, T* to) {
     const hn::Rebind<T, D> narrow;
@@ -142,7 +159,7 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
   // Cells without the first, or the last, which is 0 and whose memory is not touched.
   template <bool left, bool right>
   static HWY_INLINE auto load_cells(const T* at) {
-    const hn::Repartition<T, D> cells;
+    const Cells cells;
     if constexpr (left) {
       return hn::MaskedLoad(hn::Not(hn::FirstN(cells, 1)), cells, at);
     } else if constexpr (right) {
@@ -152,23 +169,20 @@ struct Integers : Narrow<T, Wider<T>, bytes> {
     }
   }
   // Of the cells of pairs and the halves of a word, two of which are added.
-  template <bool left, bool right>
-  static HWY_INLINE V products(const T* at, Wider<T> word) {
+  static HWY_INLINE V products(hn::Vec<Cells> v, Wider<T> word) {
     const D d;
-    const hn::Repartition<T, D> cells;
-    const auto v = load_cells<left, right>(at);
-    const auto factors = hn::BitCast(cells, hn::Set(d, word));
+    const auto factors = hn::BitCast(Cells(), hn::Set(d, word));
     if constexpr (sizeof(T) == 1) {
       return byte_products(v, factors);
-    } else {
+    } else if constexpr (std::is_signed_v<T>) {
       V other = hn::Zero(d);
       const V sums = hn::ReorderWidenMulAccumulate(d, v, factors, other, other);
       return hn::RearrangeToOddPlusEven(sums, other);
     }
   }
   // One instruction, which takes bytes without a sign and such with one.
-  template <class Bytes>
-  static HWY_INLINE V byte_products([[maybe_unused]] Bytes v, [[maybe_unused]] Bytes factors) {
+  static HWY_INLINE V byte_products([[maybe_unused]] hn::Vec<Cells> v,
+                                    [[maybe_unused]] hn::Vec<Cells> factors) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET <= HWY_AVX3
     constexpr bool kSigned = std::is_signed_v<T>;
     const auto unsigned_bytes = kSigned ? factors.raw : v.raw;
@@ -198,9 +212,11 @@ class HalfQuotient {
   HWY_INLINE explicit HalfQuotient(int64_t divisor) : divide_(divisor) {}
 
   HWY_INLINE void store(V sum, uint16_t* to) const {
-    const D d;
-    const V quotient = divide_.exact ? hn::Mul(sum, hn::Set(d, divide_.factor)) : divided(sum);
-    hn::StoreU(plain_half_bits<Half>(d, quotient), hn::Rebind<uint16_t, D>(), to);
+    hn::StoreU(plain_half_bits<Half>(D(), of(sum)), hn::Rebind<uint16_t, D>(), to);
+  }
+  // Still as floats.
+  HWY_INLINE V of(V sum) const {
+    return divide_.exact ? hn::Mul(sum, hn::Set(D(), divide_.factor)) : divided(sum);
   }
 
  private:
