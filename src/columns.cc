@@ -276,16 +276,16 @@ void ColumnsJob::choose_halved_rows() {
     return side.stride == 2 && side.pad == side.window - 2;
   };
   if (!y_ || same_rows_ || gradient_ || !has_adjacent_planes() || !halved_row_kernels().average ||
-      !is_halved(down_) || !is_halved(along_) || along_.cells != 2 * along_.outputs ||
-      down_.outputs != (down_.cells + 1) / 2 ||
+      !is_halved(down_) || !is_halved(along_) || 2 * down_.outputs > down_.cells + 1 ||
       down_.cells * along_.cells * size_ > kMostHalvedBytes) {
     return;
   }
   if (plan_.type == NDPOOL_F32) {
-    halved_rows_ = !streaming_ && along_.cells <= HalvedRows::kMostCells;
+    halved_rows_ = !streaming_ && 2 * along_.outputs <= HalvedRows::kMostCells;
   } else {
     // Columns add up 3x3 in fewer instructions: what counts where results stay in the caches.
-    halved_rows_ = along_.cells * size_ >= HalvedRows::kLeastNarrowBytes &&
+    halved_rows_ = along_.cells == 2 * along_.outputs &&
+                   along_.cells * size_ >= HalvedRows::kLeastNarrowBytes &&
                    (streaming_ || plan_.op != NDPOOL_AVG || along_.window == 2);
   }
   if (!halved_rows_) return;
@@ -302,6 +302,7 @@ bool ColumnsJob::pool_halved_rows(Range planes) const {
   s.rows = down_.cells;
   s.cells = along_.cells;
   s.output_rows = down_.outputs;
+  s.outputs = along_.outputs;
   s.x = plane_address(space_, x_, planes.begin);
   s.y = plane_address(space_, *y_, planes.begin);
   s.streamed = in_order_streaming_;

@@ -154,7 +154,13 @@ const std::vector<std::string>& squares() {
                                                  "3x9x130 w3x3 s2 p1",
                                                  "2x6x290 w2x2",
                                                  "5x3x52 w3x3 s2 p1",
-                                                 "3x1x258 w3x3 s2 p1"};
+                                                 "3x1x258 w3x3 s2 p1",
+                                                 "3x9x32 w2x2 ceil",
+                                                 "2x11x55 w2x2 ceil",
+                                                 "3x9x130 w2x2 ceil",
+                                                 "3x7x17 w3x3 s2 p1",
+                                                 "4x9x63 w3x3 s2 p1:0",
+                                                 "5x6x97 w2x2"};
   return lines;
 }
 

@@ -67,9 +67,10 @@ template <class Op, int runs>
 class Rows {
  public:
   HWY_INLINE explicit Rows(const HalvedRows& s)
-      : low_(hn::FirstN(D(), part(s.cells - 2 * kLast * kLanes))),
-        high_(hn::FirstN(D(), part(s.cells - (2 * kLast + 1) * kLanes))),
-        outputs_(static_cast<size_t>(s.cells / 2 - kLast * kLanes)),
+      : low_(hn::FirstN(D(), part(present(s) - 2 * kLast * kLanes))),
+        high_(hn::FirstN(D(), part(present(s) - (2 * kLast + 1) * kLanes))),
+        whole_(hn::FirstN(D(), static_cast<size_t>(present(s) / 2 - kLast * kLanes))),
+        outputs_(static_cast<size_t>(s.outputs - kLast * kLanes)),
         seen_(hn::Zero(D())) {}
   static constexpr int kLast = runs - 1;
   size_t last_outputs() const { return outputs_; }  // in the last vector
@@ -86,13 +87,20 @@ class Rows {
     if constexpr (kNumbers<Op>) seen_ = hn::Add(seen_, hn::Add(run.low, run.high));
     return run;
   }
+  // The second cells of pairs: where there is none, the first stands for it. (A sum has 0 there.)
+  HWY_INLINE V completed(V even, V odd, int p) const {
+    return kSums<Op> || p < kLast ? odd : hn::IfThenElse(whole_, odd, even);
+  }
   HWY_INLINE bool fine() const { return !kNumbers<Op> || hn::AllFalse(D(), hn::IsNaN(seen_)); }
 
  private:
+  static int64_t present(const HalvedRows& s) {
+    return s.cells < 2 * s.outputs ? s.cells : 2 * s.outputs;
+  }
   static size_t part(int64_t cells) {
     return static_cast<size_t>(cells < 0 ? 0 : cells < kLanes ? cells : kLanes);
   }
-  hn::Mask<D> low_, high_;
+  hn::Mask<D> low_, high_, whole_;
   size_t outputs_;
   V seen_;  // NaN stays in a sum
 };
@@ -112,12 +120,12 @@ class Values {
       for (int p = 0; p < runs; ++p) {
         Run run = rows_.load(x, p);
         if (taps == 3 && o > 0) run = joined<Op>(held[p], run);
-        if (taps == 2 || whole) {
+        if (whole) {
           const Run second = rows_.load(x + cells_, p);
           run = joined<Op>(run, second);
           held[p] = second;
         }
-        const V even = taps_.even(run), odd = taps_.odd(run);
+        const V even = taps_.even(run), odd = rows_.completed(even, taps_.odd(run), p);
         V y = even;
         if constexpr (taps == 3) {
           y = Op::many(
@@ -160,12 +168,13 @@ class Winners {
         rows_(s),
         winners_(s.winners),
         cells_(s.cells),
+        outputs_(s.outputs),
         first_(hn::IfThenElseZero(hn::FirstN(DN(), 1), hn::Set(DN(), uint8_t{1}))),
         last_(hn::FirstN(DN(), rows_.last_outputs())) {}
 
   HWY_INLINE void plane(const float* x, int64_t rows, int64_t output_rows) {
     Found held[runs];
-    for (int64_t o = 0; o < output_rows; ++o, x += 2 * cells_, winners_ += cells_ / 2) {
+    for (int64_t o = 0; o < output_rows; ++o, x += 2 * cells_, winners_ += outputs_) {
       const bool whole = 2 * o + 1 < rows;
       V odd_before[2] = {hn::Zero(D()), hn::Zero(D())};
       for (int p = 0; p < runs; ++p) {
@@ -175,7 +184,7 @@ class Winners {
           best.number = hn::Add(best.number, hn::Set(DN(), kRow));
           if (o > 0) best = better(held[p], best.best, best.number);
         }
-        if (taps == 2 || whole) {
+        if (whole) {
           held[p] = along(rows_.load(x + cells_, p), p, &odd_before[1]);
           const N number = hn::Add(held[p].number, hn::Set(DN(), uint8_t{kRow + taps}));
           best = better(best, held[p].best, number);
@@ -202,7 +211,7 @@ class Winners {
             hn::IfThenElse(Numbers<D>::mask_of(take), number, best.number)};
   }
   HWY_INLINE Found along(const Run& run, int p, V* odd_before) const {
-    const V even = taps_.even(run), odd = taps_.odd(run);
+    const V even = taps_.even(run), odd = rows_.completed(even, taps_.odd(run), p);
     Found best(even, hn::Zero(DN()));
     if constexpr (taps == 3) {
       // The first cell has none before it, stands there itself, and keeps its number.
@@ -229,7 +238,7 @@ class Winners {
   Rows<Op, runs> rows_;
   Taps taps_;
   uint8_t* winners_;
-  int64_t cells_;
+  int64_t cells_, outputs_;
   N first_;
   hn::Mask<DN> last_;
 };
@@ -244,7 +253,7 @@ bool pool_planes(const HalvedRows& s) {
 }
 template <template <class, int, int> class Pool, class Op, int taps>
 bool pool_runs(const HalvedRows& s) {
-  const int64_t runs = (s.cells - 1) / (2 * kLanes) + 1;
+  const int64_t runs = (s.outputs - 1) / kLanes + 1;
   if (runs <= 2) {
     return runs == 1 ? pool_planes<Pool<Op, taps, 1>>(s) : pool_planes<Pool<Op, taps, 2>>(s);
   }

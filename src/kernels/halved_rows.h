@@ -10,14 +10,14 @@
 namespace ndpool {
 
 // Some planes that follow one another without gaps, and as many of results: windows of 2x2
-// cells, or of 3x3 the first of which lacks a row and a column. Rows have an even number of cells,
-// so that along them no other window lacks any. In the order of memory; the row that two windows of
-// three share stays in registers, or is read again (narrow types).
+// cells, or of 3x3 the first of which lacks a row and a column. Along a row the last window may
+// lack its last cell, and cells may be left behind it (f32 alone). In the order of memory; the row
+// that two windows of three share stays in registers, or is read again (narrow types).
 struct HalvedRows {
   static constexpr int64_t kMostCells = 128;        // in a row of f32
   static constexpr int64_t kLeastNarrowBytes = 96;  // in a row of others: it should fill vectors
   int taps = 2;
-  int64_t planes = 0, rows = 0, cells = 0, output_rows = 0;
+  int64_t planes = 0, rows = 0, cells = 0, output_rows = 0, outputs = 0;
   const void* x = nullptr;
   void* y = nullptr;
   bool streamed = false;  // narrow types: past the caches

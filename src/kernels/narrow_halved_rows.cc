@@ -304,7 +304,7 @@ class Rows {
 
   HWY_INLINE void plane(const T* x, int64_t rows, int64_t output_rows) {
     for (int64_t o = 0; o < output_rows; ++o, x += 2 * count_) {
-      const bool above = taps == 3 && o > 0, below = taps == 2 || 2 * o + 1 < rows;
+      const bool above = taps == 3 && o > 0, below = 2 * o + 1 < rows;
       cells_.begin();
       int64_t at = 0;
       for (; at + 2 * kLanes <= count_; at += 2 * kLanes) {

@@ -165,26 +165,31 @@ HWY_INLINE V joined(V* values, int count, Join join) {
 
 // Windows of up to 8 neighbours, `spacing` lanes apart (f32): four neighbours of each of some
 // windows are turned.
+constexpr int kTurnedTaps = 4;
 template <class Op, class T>
 void row_of_spaced(const T* from, const TapRows& t, T* to) {
   const int taps = t.along;
 #if HWY_TARGET != HWY_SCALAR
   const hn::CappedTag<T, 8> d;
   using V = hn::Vec<decltype(d)>;
-  const auto four = [&](const T* at, int count) HWY_ATTR {
-    V v[4];
+  // Of four neighbours, the first `count`, or the last.
+  const auto some = [&](const T* at, int first, int count) HWY_ATTR {
+    V v[kTurnedTaps];
     load_columns(d, at, t.spacing, v);
-    if (count == 1) return v[0];
-    const V two = Op::many(v[0], v[1]);
+    const V* of = v + first;
+    if (count == 1) return of[0];
+    const V two = Op::many(of[0], of[1]);
     if (count == 2) return two;
-    return Op::many(two, count == 3 ? v[2] : Op::many(v[2], v[3]));
+    return Op::many(two, count == 3 ? of[2] : Op::many(of[2], of[3]));
   };
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
   if (t.lanes >= step) {
     each_vector(d, t.lanes, [&](int64_t i) HWY_ATTR {
       const T* at = from + i * t.spacing;
-      V v = four(at, taps < 4 ? taps : 4);
-      if (taps > 4) v = Op::many(v, four(at + 4, taps - 4));
+      V v = some(at, 0, taps < kTurnedTaps ? taps : kTurnedTaps);
+      if (taps > kTurnedTaps) {
+        v = Op::many(v, some(at + taps - kTurnedTaps, 2 * kTurnedTaps - taps, taps - kTurnedTaps));
+      }
       hn::StoreU(v, d, to + i);
     });
     return;
@@ -369,6 +374,11 @@ void combine_rows(const FusedRows& f) {
       streamer.advance(finished);
     }
   };
+  // Windows of one row need no row between, if nothing stands for padding and nothing behind a row
+  // is read.
+  const bool one_row =
+      a.taps == 1 && f.pads == 0 && f.cells_at == 0 && l.along != 0 && l.spacing > 2 &&
+      (l.lanes - 1) * l.spacing + (l.along < kTurnedTaps ? kTurnedTaps : l.along) <= a.lanes;
   const auto finish = [&](int64_t slot) HWY_ATTR {
     along(static_cast<const T*>(f.rows[slot]), l, targets[slot]);
     put(targets[slot], l.lanes);
@@ -388,6 +398,11 @@ void combine_rows(const FusedRows& f) {
           squares(from + 2 * i, a, lanes, to + i);
           put(to + i, lanes);
         }
+        continue;
+      }
+      if (one_row) {
+        along(from + a.offsets[0], l, to);
+        put(to, l.lanes);
         continue;
       }
       const int64_t slot = begun++ % FusedRows::kRows;
