@@ -16,6 +16,7 @@ constexpr int64_t kTogetherBytes = 12 * 1024, kSameRowsBytes = 128 * 1024;
 constexpr int64_t kHalvedRowsBytes = 64 * 1024, kMostHalvedBytes = 256 * 1024;  // a task; a plane
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 constexpr int64_t kShortRowBytes = 256;
+constexpr int64_t kStripCells = 16;
 constexpr int64_t kMostPlanes = 64;  // of a window
 
 const ColumnKernels& kernels_of(const Plan& plan) {
@@ -26,7 +27,9 @@ const ColumnKernels& kernels_of(const Plan& plan) {
 }  // namespace
 
 bool ColumnsJob::Side::is_fit() const {
-  return (window == 2 || window == 3) && stride <= 2 && pad >= 0 && pad <= 1;
+  // Dilated windows lack no cell, and each of their cells is the first or the last of one.
+  return (window == 2 || window == 3) && stride <= 2 && pad >= 0 && pad <= 1 &&
+         (dilation == 1 || (stride == 1 && pad == 0 && behind() <= 0 && dilation <= outputs / 2));
 }
 
 ColumnsJob::ColumnsJob(const Plan& plan, const Space& space, const Bound& x, const Bound* y,
@@ -73,20 +76,27 @@ void ColumnsJob::choose() {
   }
   for (int i = 0; i < 2; ++i) {
     const Axis& axis = plan_.axes[lead_ + i];
-    if (axis.adaptive || axis.dilation != 1 || (gradient_ && axis.stride != 1)) return;
+    if (axis.adaptive) return;
+    if (gradient_ && (axis.dilation != 1 || axis.stride != 1)) return;
     Side& side = i == 0 ? down_ : along_;
-    side = {axis.cells, axis.outputs, axis.window, axis.stride, axis.pad_lo};
+    side = {axis.cells, axis.outputs, axis.window, axis.stride, axis.pad_lo, axis.dilation};
     if (gradient_) {
-      side = {axis.outputs, axis.cells, axis.window, 1, axis.window - 1 - axis.pad_lo};
+      side = {axis.outputs, axis.cells, axis.window, 1, axis.window - 1 - axis.pad_lo, 1};
     }
     if (!side.is_fit()) return;
   }
-  if (down_.window != along_.window || down_.stride != along_.stride) return;
+  if (down_.window != along_.window || down_.stride != along_.stride ||
+      down_.dilation != along_.dilation || (down_.dilation > 1 && lead_ > 0)) {
+    return;
+  }
   // What a window may lack: one cell before the row, or one behind it.
-  const int64_t behind =
-      (along_.outputs - 1) * along_.stride - along_.pad + along_.window - along_.cells;
+  const int64_t behind = along_.behind();
   if (behind > 1 || (along_.stride == 2 && along_.window == 2 && along_.pad > 0)) return;
   if (std::min(along_.cells, along_.outputs) < lanes) return;
+  // Strips take less time.
+  if (down_.dilation > 1 && plan_.type == NDPOOL_F32 && !argmax_ && along_.cells <= kStripCells) {
+    return;
+  }
   const bool all_squares = plan_.type == NDPOOL_F32;
   if (!all_squares && along_.stride == 1 && along_.window == 2) return;
   const bool one_vector = along_.outputs == lanes && behind > 0;
@@ -136,7 +146,7 @@ void ColumnsJob::choose() {
 }
 
 int64_t ColumnsJob::planes_together() const {
-  if (streaming_ || rows_ < down_.outputs || !has_adjacent_planes()) return 1;
+  if (streaming_ || rows_ < down_.outputs || !has_adjacent_planes() || down_.dilation > 1) return 1;
   const int64_t cells = down_.cells * along_.cells, outputs = down_.outputs * along_.outputs;
   return std::clamp<int64_t>(kTogetherBytes / ((cells + outputs) * size_), 1, planes_);
 }
@@ -150,7 +160,8 @@ bool ColumnsJob::has_adjacent_planes() const {
 // Short rows of results that go past the caches: in the order of memory, straight from registers.
 void ColumnsJob::choose_same_rows() {
   const auto is_same = [](const Side& side) {
-    return side.window == 3 && side.stride == 1 && side.pad == 1 && side.outputs == side.cells;
+    return side.window == 3 && side.stride == 1 && side.pad == 1 && side.outputs == side.cells &&
+           side.dilation == 1;
   };
   same_rows_ = streaming_ && plan_.type == NDPOOL_F32 && has_adjacent_planes() &&
                plan_.kernels->same_rows->sum && is_same(down_) && is_same(along_) &&
@@ -338,6 +349,20 @@ void ColumnsJob::pool_same_rows(Range planes) const {
   if (!kinds.numbers(s)) kinds.anything(s);
 }
 
+void ColumnsJob::pool(ColumnRows c) const {
+  if (plan_.op == NDPOOL_AVG) {
+    kernels_.average(c);
+    return;
+  }
+  const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
+  const auto& kinds = (argmax_ ? kernels_.winners : kernels_.extremes)[extreme];
+  if (kinds.numbers) {
+    if (kinds.numbers(c)) return;
+    c.finished = {};
+  }
+  kinds.anything(c);
+}
+
 void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) const {
   if (same_rows_) return pool_same_rows(planes);
   if (halved_rows_ && pool_halved_rows(planes)) return;
@@ -359,9 +384,9 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
   c.planes = planes.size();
   c.dst = staged->room(y);
   c.streamed = streaming_;
-  const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.window;
+  const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.extent();
   // What a whole band further on needs for the first time.
-  const int64_t old = rows.begin == 0 ? 0 : c.first + down_.window - down_.stride;
+  const int64_t old = rows.begin == 0 ? 0 : c.first + down_.extent() - down_.stride;
   const int64_t now = rows.end == down_.outputs ? planes.size() * down_.cells : end;
   const int64_t ahead = together_ > 1 ? together_ * down_.cells : rows_ * down_.stride;
   c.next = {x + (old + ahead) * row_bytes, (now - old) * row_bytes};
@@ -386,16 +411,24 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
     c.first -= needed.begin;
     c.cell_rows = needed.size();
   }
-  if (plan_.op == NDPOOL_AVG) {
-    kernels_.average(c);
-  } else {
-    const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
-    const auto& kinds = (argmax_ ? kernels_.winners : kernels_.extremes)[extreme];
-    const bool tried = kinds.numbers != nullptr;
-    if (!tried || !kinds.numbers(c)) {
-      if (tried) c.finished = {};
-      kinds.anything(c);
+  // Of dilated windows, those whose rows are the same: the others lie between.
+  const int64_t kinds = std::min(down_.dilation, rows.size());
+  for (int64_t i = 0; i < kinds; ++i) {
+    ColumnRows part = c;
+    if (down_.dilation > 1) {
+      const int64_t begin = rows.begin + i;
+      part.dilation = down_.dilation;
+      part.src = x + begin * row_bytes;
+      part.first = 0;
+      part.cell_rows = (down_.cells - begin - 1) / down_.dilation + 1;
+      part.rows = (rows.size() - i - 1) / down_.dilation + 1;
+      if (c.dst) part.dst = static_cast<char*>(c.dst) + i * along_.outputs * size_;
+      if (c.winners) part.winners = c.winners + i * along_.outputs;
+      if (i > 0) part.finished = {};
+      const int64_t fetched = c.next.bytes / kinds;
+      part.next = {static_cast<const char*>(c.next.from) + i * fetched, fetched};
     }
+    pool(part);
   }
   staged->finish(y, planes.size() * rows.size() * along_.outputs * size_);
 }

@@ -36,12 +36,16 @@ class ColumnsJob : public Job {
  private:
   // An axis of x and y, or of g and dx, which are outputs of windows of g.
   struct Side {
-    int64_t cells, outputs, window, stride, pad;
+    int64_t cells, outputs, window, stride, pad, dilation;
+    int64_t extent() const { return (window - 1) * dilation + 1; }
+    int64_t behind() const { return (outputs - 1) * stride - pad + extent() - cells; }
     bool is_fit() const;
   };
   // Some rows of outputs of a plane of y, or all of some planes; room for rows of cells that are
   // made first: of g, divided, or of planes, joined.
   void band(Range planes, Range rows, void* made, Staged* staged) const;
+  // What the kernels make of some rows.
+  void pool(ColumnRows c) const;
   void choose();
   bool is_lead_fit() const;
   // Gives c rows from `first` on of the planes that a window holds on the axes before the last two:

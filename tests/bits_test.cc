@@ -160,7 +160,11 @@ const std::vector<std::string>& squares() {
                                                  "3x9x130 w2x2 ceil",
                                                  "3x7x17 w3x3 s2 p1",
                                                  "4x9x63 w3x3 s2 p1:0",
-                                                 "5x6x97 w2x2"};
+                                                 "5x6x97 w2x2",
+                                                 "2x30x41 w3x3 d2 s1",
+                                                 "3x19x60 w3x3 d3 s1",
+                                                 "3x9x28 w2x2 d4 s1",
+                                                 "2x21x131 w3x3 d2 s1"};
   return lines;
 }
 

@@ -151,7 +151,8 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
                                                "2x7x9x16 w3x3 s1 p1 axes=1,2",
                                                "3x20x16 w2 axes=1",
                                                "3x9x130 w3x3 s2 p1",
-                                               "2x6x290 w2x2"};
+                                               "2x6x290 w2x2",
+                                               "2x12x40 w3x3 d2 s1"};
   for (const std::string& geometry : geometries) {
     for (const char* op : {"max f32 ", "avg f32 ", "max f16 ", "max i8 ", "avg i16 ", "avg f64 "}) {
       const std::string line = op + geometry;

@@ -48,7 +48,7 @@ class AlongFirst {
     V best;
   };
   HWY_INLINE AlongFirst(const ColumnRows& c, int64_t o, bool)
-      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs), finish_(c.divisor) {}
+      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs * c.dilation), finish_(c.divisor) {}
   HWY_INLINE Row along(const V* tap) const { return Row(kSums<Op> ? tap[0] : fold<Op, taps>(tap)); }
   static HWY_INLINE Row before(Row row) { return row; }
   template <class Column>
@@ -85,7 +85,7 @@ class DownFirst {
     V first, second, third;
   };
   HWY_INLINE DownFirst(const ColumnRows& c, int64_t o, bool)
-      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs), quotient_(c.divisor) {}
+      : to_(static_cast<T*>(c.dst) + o), outputs_(c.outputs * c.dilation), quotient_(c.divisor) {}
   HWY_INLINE Row along(const V* tap) const { return {tap[0], tap[1], tap[taps - 1]}; }
   static HWY_INLINE Row before(Row row) { return row; }
   template <class Column>
@@ -140,7 +140,7 @@ class Winners {
   HWY_INLINE Winners(const ColumnRows& c, int64_t o, bool left)
       : to_(c.dst ? static_cast<T*>(c.dst) + o : nullptr),
         winners_(c.winners + o),
-        outputs_(c.outputs),
+        outputs_(c.outputs * c.dilation),
         left_(left),
         first_(hn::IfThenElseZero(hn::FirstN(DI(), 1), hn::Set(DI(), -1))) {}
   HWY_INLINE Row along(const V* tap) const {

@@ -59,7 +59,8 @@ class Column {
 
   HWY_INLINE Column(const ColumnRows& c, int64_t o)
       : src_(static_cast<const T*>(c.src) + o * spacing - c.pad),
-        cells_(c.cells),
+        apart_(c.dilation),
+        cells_(c.cells * c.dilation),
         cell_rows_(c.cell_rows) {
     const D d;
     for (int t = 0; t < taps; ++t) seen_[t] = hn::Zero(d);
@@ -159,7 +160,7 @@ class Column {
 
   HWY_INLINE void load_neighbours(const T* at, V* tap) const {
     for (int t = left ? 1 : 0; t < (right ? taps - 1 : taps); ++t) {
-      tap[t] = Cells::load(at + t);
+      tap[t] = Cells::load(at + t * apart_);
       if constexpr (kNumbers<Op>) tap[t] = loaded_once(tap[t]);
     }
     if constexpr (left) tap[0] = moved_up(D(), tap[1], tap[1]);
@@ -201,7 +202,7 @@ class Column {
   }
 
   const T* src_;
-  int64_t cells_, cell_rows_;
+  int64_t apart_, cells_, cell_rows_;  // taps; rows
   V seen_[taps];
   hn::Mask<D> first_, last_;
 };
@@ -303,7 +304,7 @@ template <template <class, class, int, int> class Pool, class Cells, class Op, i
 bool rows(const ColumnRows& c) {
   const int64_t lanes = static_cast<int64_t>(outputs_at_once<Cells>());
   const bool before = c.pad > 0;
-  const bool behind = (c.outputs - 1) * spacing - c.pad + taps > c.cells;
+  const bool behind = (c.outputs - 1) * spacing - c.pad + (taps - 1) * c.dilation >= c.cells;
   Fetch fetch(c.next, c.later);
   Meanwhile meanwhile(c.finished);
   bool fine = true;

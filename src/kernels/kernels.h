@@ -274,6 +274,7 @@ struct CollectInOrderKernels {
 struct ColumnRows {
   int taps = 2;
   int64_t spacing = 1;
+  int64_t dilation = 1;              // of taps, and of rows, others of which lie between
   const void* src = nullptr;         // the first row of cells
   int64_t cells = 0, cell_rows = 0;  // in a row; rows, without gaps
   int64_t first = 0;                 // row of cells where the windows of the first outputs begin

@@ -75,14 +75,18 @@ bool each_strip(const ExtremeRows& e) {
   fit_width(hn::ScalableTag<T>(), e.lanes, [&](auto d) HWY_ATTR {
     const int64_t step = static_cast<int64_t>(hn::Lanes(d));
     const auto zero = hn::Zero(d);
-    hn::Vec<decltype(d)> seen[4] = {zero, zero, zero, zero};
+    hn::Vec<decltype(d)> seen[8] = {zero, zero, zero, zero, zero, zero, zero, zero};
     int64_t i = 0;
+    if constexpr (HWY_TARGET <= HWY_AVX3) {
+      for (; i + 8 * step <= e.lanes; i += 8 * step) extreme_vectors<Op, 8>(d, e, i, seen);
+    }
     for (; i + 4 * step <= e.lanes; i += 4 * step) extreme_vectors<Op, 4>(d, e, i, seen);
     for (; i < e.lanes; i += step) {
       extreme_vectors<Op, 1>(d, e, i + step <= e.lanes ? i : e.lanes - step, seen);
     }
     if constexpr (kNumbers<Op>) {
-      const auto sum = hn::Add(hn::Add(seen[0], seen[1]), hn::Add(seen[2], seen[3]));
+      auto sum = zero;
+      for (const auto& s : seen) sum = hn::Add(sum, s);
       nan = !hn::AllFalse(d, hn::IsNaN(sum));
     }
   });
