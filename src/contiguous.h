@@ -62,16 +62,21 @@ inline size_t bytes_of(const Space& space, const Bound& array) {
   return static_cast<size_t>(elements_of(space, array) * array.element);
 }
 
-// Whether an array is so large that caches hold little of it when it has been read or written.
+// Whether so many bytes are so many that caches hold little of them when they have been read or
+// written.
+inline bool is_beyond_caches(size_t bytes) { return bytes >= streaming_bytes(); }
 inline bool is_beyond_caches(const Space& space, const Bound& array) {
-  return bytes_of(space, array) >= streaming_bytes();
+  return is_beyond_caches(bytes_of(space, array));
 }
 
 // Whether results go past the caches: if these hold little of them, or if what is read would push
 // them out. (f32 2x2 with 12 MB of results then takes less than half the time, with 6 MB three
 // quarters.)
+inline bool is_streamed(size_t read, size_t written) {
+  return written >= streaming_bytes() / (is_beyond_caches(read) ? 4 : 1);
+}
 inline bool is_streamed(const Space& space, const Bound& x, const Bound& y) {
-  return bytes_of(space, y) >= streaming_bytes() / (is_beyond_caches(space, x) ? 4 : 1);
+  return is_streamed(bytes_of(space, x), bytes_of(space, y));
 }
 
 }  // namespace ndpool

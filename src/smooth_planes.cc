@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "contiguous.h"
+#include "kernels/move.h"
+
 namespace ndpool {
 namespace {
 
@@ -85,6 +88,11 @@ void SmoothPlanes::choose(const ArrayArg& x, const ArrayArg* g, const ArrayArg& 
       std::max(kFewRows, kBandBytes / (row + term_rows * shape_.term_row * int64_t{sizeof(float)}));
   rows_ = std::min(rows_, rows);
   tasks_ = PlaneTasks(planes, rows, row_lanes(), rows_);
+  const auto bytes = [planes](int64_t lanes, const Axis& axis, bool of_cells) {
+    return static_cast<size_t>(planes * lanes * (of_cells ? axis.cells : axis.outputs)) *
+           sizeof(float);
+  };
+  streaming_ = is_streamed(bytes(along.cells, down, true), bytes(row_lanes(), down, gradient_));
   possible_ = true;
 }
 
@@ -97,7 +105,8 @@ int64_t SmoothPlanes::term_rows() const {
 }
 
 SmoothPlanes::Worker::Worker(const SmoothPlanes& planes, Arena* arena, bool counts)
-    : terms(arena->take<float>(planes.term_rows() * planes.shape_.term_row)),
+    : room(arena->take<float>(planes.streaming_ ? planes.rows_ * planes.row_lanes() : 0)),
+      terms(arena->take<float>(planes.term_rows() * planes.shape_.term_row)),
       quotients(arena->take<float>(planes.quotient_rows() * planes.shape_.quotient_row)),
       pads{arena->take<float>(planes.shape_.quotient_row),
            arena->take<float>(planes.shape_.quotient_row)},
@@ -235,7 +244,9 @@ bool SmoothPlanes::run(int64_t plane, Range rows, Worker* w) const {
   if (w->plane != plane || w->next != rows.begin) w->held_terms = w->held_quotients = {};
   w->plane = plane;
   w->next = rows.end;
-  float* lanes = reinterpret_cast<float*>(plane_of(target_, plane)) + rows.begin * row_lanes();
+  float* const target =
+      reinterpret_cast<float*>(plane_of(target_, plane)) + rows.begin * row_lanes();
+  float* lanes = streaming_ ? w->room : target;
   const auto cells_of = [&](Range outputs) {
     return Range{outputs.begin * down.stride - down.pad_lo,
                  (outputs.end - 1) * down.stride - down.pad_lo + down.window};
@@ -269,7 +280,19 @@ bool SmoothPlanes::run(int64_t plane, Range rows, Worker* w) const {
           lanes + (outputs.begin - rows.begin) * shape_.outputs);
     });
   }
+  if (streaming_) {
+    const size_t bytes = static_cast<size_t>(rows.size() * row_lanes()) * sizeof(float);
+    if (good) {
+      plan_.kernels->move->stream(w->room, target, bytes);
+    } else {
+      std::memcpy(target, w->room, bytes);  // to be read again
+    }
+  }
   return good;
+}
+
+void SmoothPlanes::finish() const {
+  if (streaming_) plan_.kernels->move->flush();
 }
 
 }  // namespace ndpool

@@ -26,6 +26,7 @@ class SmoothPlanes {
   // What one thread keeps.
   struct Worker {
     Worker(const SmoothPlanes& planes, Arena* arena, bool counts);
+    float* room;                   // for what goes past the caches
     float *terms, *quotients;      // of the rows held, from the first place and the first output on
     float* pads[2];                // of windows that are whole downwards, and of others
     double *present, *counted;     // cells and counted taps of windows along a row
@@ -37,6 +38,8 @@ class SmoothPlanes {
   // Some rows of the target, except for those lanes that f32 does not do for: false if there are
   // any. They are NaN, or not finite in dx.
   bool run(int64_t plane, Range rows, Worker* w) const;
+  // After the last rows of a worker.
+  void finish() const;
 
   // Lanes `along` of rows of the target, as a box.
   TermBox box_of(int64_t plane, Range rows, Range along) const;
@@ -66,7 +69,7 @@ class SmoothPlanes {
   SmoothRows shape_;
   int64_t rows_ = 0;  // of the target in a band
   PlaneTasks tasks_;
-  bool possible_ = false;
+  bool streaming_ = false, possible_ = false;
 };
 
 }  // namespace ndpool

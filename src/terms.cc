@@ -50,6 +50,7 @@ void run_planes(const SmoothPlanes& planes, Arena* arena, TaskQueue* queue, GapC
       });
     }
   });
+  planes.finish();
 }
 
 // Forward, and with dx and dy the tangent as well; y may be left out then.

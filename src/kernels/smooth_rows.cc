@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/ahead.h"
+#include "kernels/lanes_of_two.h"
 #include "kernels/smooth_floats.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,6 +28,21 @@ HWY_INLINE void cover(int64_t n, int64_t vector, Body body) {
     const int64_t begin = i < last ? i : last == n ? i : last;
     body(begin, vector < n - begin ? vector : n - begin);
   }
+}
+
+// Lanes of one and of the other in turn.
+HWY_INLINE void store_in_turn(V first, V second, float* to) {
+  const F f;
+#if HWY_TARGET <= HWY_AVX3
+  const hn::RebindToUnsigned<F> fu;
+  const auto lane = hn::Iota(fu, 0), half = hn::ShiftRight<1>(lane);
+  const auto odd = hn::ShiftLeft<4>(hn::And(lane, hn::Set(fu, 1u)));  // those of the second
+  const auto low = hn::Add(half, odd), high = hn::Add(low, hn::Set(fu, 8u));
+  hn::StoreU(lanes_of_two(f, first, second, low), f, to);
+  hn::StoreU(lanes_of_two(f, first, second, high), f, to + hn::Lanes(f));
+#else
+  hn::StoreInterleaved2(first, second, f, to);
+#endif
 }
 
 template <int taps>
@@ -171,7 +187,7 @@ bool gradients_of(const SmoothRows& s, const float* quotients, const float* term
           smooth_product32(gathered<taps, spacing, row_tap, kOdd>(s, quotients + odd + at),
                            hn::LoadU(f, odd_terms + at));
       bad = hn::MulAdd(second, hn::Zero(f), bad);
-      hn::StoreInterleaved2(first, second, f, to);
+      store_in_turn(first, second, to);
     }
     if (to == copy) std::memcpy(dx + i, copy, static_cast<size_t>(n) * sizeof(float));
   });
