@@ -54,6 +54,7 @@ void StripsJob::choose() {
   together_ =
       std::clamp<int64_t>(kGroupBytes / ((strip_.plane + results_) * kSize), 1, space_.batch);
   groups_ = (space_.batch + together_ - 1) / together_;
+  last_planes_ = (Strip::kMostLanes - strip_.outputs) / results_ + 1;
   streaming_ = is_streamed(space_, x_, y_);
   possible_ = true;
 }
@@ -124,15 +125,22 @@ void StripsJob::work(Arena* arena, TaskQueue* queue) const {
       const int64_t outer = task / groups_, first = task % groups_ * together_;
       const int64_t planes = std::min(together_, space_.batch - first);
       const char* x = outer_address(space_, x_, outer) + first * x_.batch;
+      char* y = outer_address(space_, y_, outer) + first * y_.batch;
+      // What is written behind the results of a plane is written over by those that follow, as far
+      // as it reaches; the last of them are staged.
+      const int64_t others = streaming_ ? planes : std::min(planes, last_planes_);
+      const int64_t direct = planes - others;
+      pool(strip, direct, x, reinterpret_cast<float*>(y));
+      x += direct * x_.batch;
+      y += direct * y_.batch;
       // Behind the last plane there may be nothing to read.
       const bool ends = first + planes == space_.batch;
-      pool(strip, ends ? planes - 1 : planes, x, staged);
+      pool(strip, ends ? others - 1 : others, x, staged);
       if (ends) {
-        std::memcpy(end, x + (planes - 1) * x_.batch, static_cast<size_t>(x_.batch));
-        pool(strip, 1, reinterpret_cast<const char*>(end), staged + (planes - 1) * results_);
+        std::memcpy(end, x + (others - 1) * x_.batch, static_cast<size_t>(x_.batch));
+        pool(strip, 1, reinterpret_cast<const char*>(end), staged + (others - 1) * results_);
       }
-      char* y = outer_address(space_, y_, outer) + first * y_.batch;
-      const size_t bytes = static_cast<size_t>(planes * y_.batch);
+      const size_t bytes = static_cast<size_t>(others * y_.batch);
       if (streaming_) {
         plan_.kernels->move->stream(staged, y, bytes);
       } else {

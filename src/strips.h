@@ -35,6 +35,7 @@ class StripsJob : public Job {
   Strip strip_;
   int64_t results_ = 0;                // of a plane
   int64_t together_ = 1, groups_ = 0;  // planes of a task
+  int64_t last_planes_ = 1;            // that a vector may reach over
   bool streaming_ = false, possible_ = false;
 };
 

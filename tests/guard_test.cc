@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ndpool/ndpool.h"
@@ -207,6 +208,26 @@ TEST(Guard, ResultsThatGoPastTheCachesLeaveWhatLiesBesideThem) {
     }
   }
   set_streaming_bytes(0);
+}
+
+// Planes of fewer results than a vector has lanes, on both sides of the end of an array.
+TEST(Guard, ResultsOfTinyPlanesLeaveWhatLiesBesideThem) {
+  for (const std::string line :
+       {"max f32 40x5 w2 s2 axes=1", "avg f32 30x3x7 w2x2 s3x4", "max f32 50x4x3 w3x2 s1",
+        "max f32 64x9x9 a2x2", "avg f32 7x12x16 w3x3 s4"}) {
+    const Plan plan(line), rows(line + " algorithm=rows");
+    std::vector<float> x(plan.elements(ndpool_plan_input_shape));
+    fill(reinterpret_cast<char*>(x.data()), x.size(), NDPOOL_F32);
+    std::vector<float> y(plan.elements(ndpool_plan_output_shape) + 64, -7), wanted = y;
+    for (auto [with, to] : {std::pair(&plan, &y), std::pair(&rows, &wanted)}) {
+      ndpool_error error = {};
+      EXPECT_EQ(ndpool_forward(with->handle, {x.data(), nullptr}, {to->data() + 32, nullptr},
+                               {nullptr, nullptr}, {nullptr, nullptr}, nullptr, &error),
+                NDPOOL_OK)
+          << line << ": " << error.message;
+    }
+    EXPECT_EQ(y, wanted) << line;
+  }
 }
 
 TEST(Guard, BytesThatGoPastTheCachesLeaveWhatLiesBesideThem) {
