@@ -126,6 +126,20 @@ std::vector<std::string> results(const std::string& line, At at) {
   return all;
 }
 
+void expect_nothing_beside(const std::vector<std::string>& geometries) {
+  for (const std::string& geometry : geometries) {
+    for (const char* op : {"max f32 ", "avg f32 ", "max f16 ", "max i8 ", "avg i16 ", "avg f64 "}) {
+      const std::string line = op + geometry;
+      const std::vector<std::string> wanted = results(line + " algorithm=rows", At::end);
+      for (const std::string& target : targets()) {
+        for (const At at : {At::end, At::begin}) {
+          EXPECT_EQ(results(line + " target=" + target, at), wanted) << line << ", " << target;
+        }
+      }
+    }
+  }
+}
+
 TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
   const std::vector<std::string> geometries = {"97x2x2 global axes=1,2",
                                                "300x2x2 w2x2 s1 p1",
@@ -153,18 +167,14 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
                                                "3x20x16 w2 axes=1",
                                                "3x9x130 w3x3 s2 p1",
                                                "2x6x290 w2x2",
-                                               "2x12x40 w3x3 d2 s1"};
-  for (const std::string& geometry : geometries) {
-    for (const char* op : {"max f32 ", "avg f32 ", "max f16 ", "max i8 ", "avg i16 ", "avg f64 "}) {
-      const std::string line = op + geometry;
-      const std::vector<std::string> wanted = results(line + " algorithm=rows", At::end);
-      for (const std::string& target : targets()) {
-        for (const At at : {At::end, At::begin}) {
-          EXPECT_EQ(results(line + " target=" + target, at), wanted) << line << ", " << target;
-        }
-      }
-    }
+                                               "2x12x40 w3x3 d2 s1",
+                                               "3x9x65 w3x3 s2 p1x1:0",
+                                               "3x9x20 w3x3 s1 p1"};
+  for (const size_t streaming : {size_t{0}, size_t{1}}) {
+    set_streaming_bytes(streaming);
+    expect_nothing_beside(geometries);
   }
+  set_streaming_bytes(0);
 }
 
 // What goes past the caches goes in whole lines of them; where results begin and end between two

@@ -41,9 +41,9 @@ class Pairs {
       }
     }
     for (int read = 0; read < kReads; ++read) {
-      const int64_t left = outputs_ - last_pair() - kFirst - read;
       begin_[read] = hn::Not(hn::FirstN(d, static_cast<size_t>(read < -kFirst ? 1 : 0)));
-      end_[read] = hn::FirstN(d, static_cast<size_t>(left < 0 ? 0 : left < kLanes ? left : kLanes));
+      end_[read] = present(last_pair(), read);
+      before_end_[read] = present(last_pair() - kLanes, read);
     }
     if (last_pair() == 0) {
       for (int read = 0; read < kReads; ++read) end_[read] = hn::And(end_[read], begin_[read]);
@@ -59,7 +59,10 @@ class Pairs {
       put<rows>(row, i, begin_, 2 * kLanes, to);
       i = kLanes;
     }
-    for (; i < last; i += kLanes) put<rows>(row, i, nullptr, 2 * kLanes, to);
+    const bool ends_early = kFirst == 0 && last > 0 && outputs_ < last + kReads - 1;
+    const int64_t whole = ends_early ? last - kLanes : last;
+    for (; i < whole; i += kLanes) put<rows>(row, i, nullptr, 2 * kLanes, to);
+    if (ends_early) put<rows>(row, whole, before_end_, 2 * kLanes, to);
     put<rows>(row, last, end_, cells_ - 2 * last, to);
   }
 
@@ -73,6 +76,12 @@ class Pairs {
 
   // The first pair of the last vector of them.
   int64_t last_pair() const { return (cells_ - 1) / (2 * kLanes) * kLanes; }
+
+  // Which of the windows of a vector of pairs there are.
+  hn::Mask<D> present(int64_t pair, int read) const {
+    const int64_t left = outputs_ - pair - kFirst - read;
+    return hn::FirstN(D(), static_cast<size_t>(left < 0 ? 0 : left < kLanes ? left : kLanes));
+  }
 
   // A vector of pairs, of which `left` cells are in the row. Windows that are not in it have no
   // gradient; `some` are, or all.
@@ -114,7 +123,7 @@ class Pairs {
 
   int64_t outputs_, cells_;
   N own_[taps][taps];
-  hn::Mask<D> begin_[kReads], end_[kReads];
+  hn::Mask<D> begin_[kReads], before_end_[kReads], end_[kReads];
 };
 
 template <int taps, int pad>

@@ -42,9 +42,13 @@ class Gradients {
         const V left = short_.template before<true>(row, j);
         const V right = short_.template behind<true>(row, j);
         const uint8_t* at = winners_ + j * kLanes;
-        const N number = j < kLast ? hn::LoadU(DN(), at)
-                                   : hn::MaskedLoad(Numbers<D>::mask_of(short_.last()), DN(), at);
-        const N number_left = j > 0 ? hn::LoadU(DN(), at - 1) : hn::ShiftLeftBytes<1>(number);
+        // Of the last vector, as far as there are outputs: behind them may be nothing to read.
+        const auto load = [&](const uint8_t* from) HWY_ATTR {
+          return j < kLast ? hn::LoadU(DN(), from)
+                           : hn::MaskedLoad(Numbers<D>::mask_of(short_.last()), DN(), from);
+        };
+        const N number = load(at);
+        const N number_left = j > 0 ? load(at - 1) : hn::ShiftLeftBytes<1>(number);
         const N number_right =
             j < kLast ? hn::LoadU(DN(), at + 1) : hn::ShiftRightBytes<1>(DN(), number);
         behind[j] = hn::Zero(D());  // so that none is -0
