@@ -1,7 +1,6 @@
 // Windows two cells apart, in the order of memory, of halves and of integers of one and two bytes:
 // see HalvedRows.
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "kernels/halved_rows.h"
@@ -11,9 +10,9 @@
 #define HWY_TARGET_INCLUDE "kernels/narrow_halved_rows.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "hwy/cache_control.h"
 #include "kernels/narrow_cells.h"
 #include "kernels/order.h"
+#include "kernels/overlapping.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ndpool::HWY_NAMESPACE {
@@ -21,8 +20,7 @@ namespace {
 
 #if HWY_TARGET <= HWY_AVX3
 
-constexpr size_t kBytes = 64;  // of a vector
-using Bytes = hn::ScalableTag<uint8_t>;
+constexpr size_t kBytes = Overlapping::kBytes;  // of a vector
 using Words = hn::ScalableTag<float>;
 
 // The last lane of `before`, and behind it the lanes of v but its last.
@@ -226,65 +224,6 @@ class HalfAverages {
   F odd_before_ = hn::Zero(Words());
 };
 
-// Bytes that follow one another, some of a vector at a time: all of it is written, and what comes
-// next is written over the rest.
-class Overlapping {
- public:
-  HWY_INLINE Overlapping(void* to, int64_t bytes, uint8_t*)
-      : to_(static_cast<uint8_t*>(to)), end_(to_ + bytes) {}
-  HWY_INLINE void put(hn::Vec<Bytes> v, size_t bytes) {
-    const Bytes d;
-    if (HWY_LIKELY(end_ - to_ >= static_cast<int64_t>(kBytes))) {
-      hn::StoreU(v, d, to_);
-    } else {
-      hn::BlendedStore(v, hn::FirstN(d, bytes), d, to_);
-    }
-    to_ += bytes;
-  }
-  HWY_INLINE void finish() {}
-
- private:
-  uint8_t *to_, *end_;
-};
-// The same past the caches: they meet in `room` until there are some lines of them.
-class OverlappingStreamed {
- public:
-  static constexpr size_t kRoom = 1024;
-  HWY_INLINE OverlappingStreamed(void* to, int64_t, uint8_t* room)
-      : room_(room), skip_(reinterpret_cast<uintptr_t>(to) % kBytes), count_(skip_) {
-    line_ = static_cast<uint8_t*>(to) - skip_;
-  }
-  HWY_INLINE void put(hn::Vec<Bytes> v, size_t bytes) {
-    hn::StoreU(v, Bytes(), room_ + count_);
-    count_ += bytes;
-    if (count_ >= kRoom) send_lines();
-  }
-  void finish() {
-    send_lines();
-    if (count_ > skip_) std::memcpy(line_ + skip_, room_ + skip_, count_ - skip_);
-  }
-
- private:
-  HWY_INLINE void send_lines() {
-    const Bytes d;
-    const size_t whole = count_ / kBytes * kBytes;
-    size_t i = 0;
-    if (HWY_UNLIKELY(skip_ > 0 && whole > 0)) {
-      std::memcpy(line_ + skip_, room_ + skip_, kBytes - skip_);
-      skip_ = 0;
-      i = kBytes;
-    }
-    for (; i < whole; i += kBytes) hn::Stream(hn::Load(d, room_ + i), d, line_ + i);
-    hn::Store(hn::Load(d, room_ + whole), d, room_);
-    line_ += whole;
-    count_ -= whole;
-  }
-
-  uint8_t *room_, *line_;
-  size_t skip_,
-      count_;  // bytes of the first line that stay as they are; bytes that wait, with these
-};
-
 template <class Cells, int taps, class Out>
 class Rows {
  public:
@@ -350,7 +289,7 @@ class Rows {
 
 template <class Cells, int taps, class Out>
 bool pool_planes(const HalvedRows& s) {
-  alignas(64) uint8_t room[OverlappingStreamed::kRoom + 2 * kBytes];
+  alignas(64) uint8_t room[OverlappingStreamed::kRoom];
   Rows<Cells, taps, Out> rows(s, room);
   const auto* x = static_cast<const hn::TFromD<typename Cells::D>*>(s.x);
   const int64_t cell_rows = s.rows, output_rows = s.output_rows, plane = cell_rows * s.cells;
