@@ -70,6 +70,7 @@ class Rows {
       : low_(hn::FirstN(D(), part(present(s) - 2 * kLast * kLanes))),
         high_(hn::FirstN(D(), part(present(s) - (2 * kLast + 1) * kLanes))),
         whole_(hn::FirstN(D(), static_cast<size_t>(present(s) / 2 - kLast * kLanes))),
+        lacks_(s.cells < 2 * s.outputs),
         outputs_(static_cast<size_t>(s.outputs - kLast * kLanes)),
         seen_(hn::Zero(D())) {}
   static constexpr int kLast = runs - 1;
@@ -89,7 +90,8 @@ class Rows {
   }
   // The second cells of pairs: where there is none, the first stands for it. (A sum has 0 there.)
   HWY_INLINE V completed(V even, V odd, int p) const {
-    return kSums<Op> || p < kLast ? odd : hn::IfThenElse(whole_, odd, even);
+    if (kSums<Op> || p < kLast || !lacks_) return odd;
+    return hn::IfThenElse(whole_, odd, even);
   }
   HWY_INLINE bool fine() const { return !kNumbers<Op> || hn::AllFalse(D(), hn::IsNaN(seen_)); }
 
@@ -101,6 +103,7 @@ class Rows {
     return static_cast<size_t>(cells < 0 ? 0 : cells < kLanes ? cells : kLanes);
   }
   hn::Mask<D> low_, high_, whole_;
+  bool lacks_;  // the last window a cell
   size_t outputs_;
   V seen_;  // NaN stays in a sum
 };
@@ -179,13 +182,10 @@ class Winners {
       V odd_before[2] = {hn::Zero(D()), hn::Zero(D())};
       for (int p = 0; p < runs; ++p) {
         constexpr uint8_t kRow = taps == 3 ? 3 : 0;  // the number of this row's first tap
-        Found best = along(rows_.load(x, p), p, &odd_before[0]);
-        if constexpr (taps == 3) {
-          best.number = hn::Add(best.number, hn::Set(DN(), kRow));
-          if (o > 0) best = better(held[p], best.best, best.number);
-        }
+        Found best = along<kRow>(rows_.load(x, p), p, &odd_before[0]);
+        if (taps == 3 && o > 0) best = better(held[p], best.best, best.number);
         if (whole) {
-          held[p] = along(rows_.load(x + cells_, p), p, &odd_before[1]);
+          held[p] = along<0>(rows_.load(x + cells_, p), p, &odd_before[1]);
           const N number = hn::Add(held[p].number, hn::Set(DN(), uint8_t{kRow + taps}));
           best = better(best, held[p].best, number);
         }
@@ -210,18 +210,22 @@ class Winners {
     return {kNumbers<Op> ? Op::many(v, best.best) : hn::IfThenElse(take, v, best.best),
             hn::IfThenElse(Numbers<D>::mask_of(take), number, best.number)};
   }
+  // `first`: the number of the first tap.
+  template <uint8_t first>
   HWY_INLINE Found along(const Run& run, int p, V* odd_before) const {
+    const auto number = [](int tap)
+                            HWY_ATTR { return hn::Set(DN(), static_cast<uint8_t>(first + tap)); };
     const V even = taps_.even(run), odd = rows_.completed(even, taps_.odd(run), p);
-    Found best(even, hn::Zero(DN()));
+    Found best(even, number(0));
     if constexpr (taps == 3) {
       // The first cell has none before it, stands there itself, and keeps its number.
       const V before =
           p > 0 ? taps_.before(*odd_before, odd) : taps_.template first<false>(even, odd);
-      best =
-          better(Found(before, p > 0 ? hn::Zero(DN()) : first_), even, hn::Set(DN(), uint8_t{1}));
+      const N of_before = p > 0 ? number(0) : hn::Add(first_, number(0));
+      best = better(Found(before, of_before), even, number(1));
       *odd_before = odd;
     }
-    return better(best, odd, hn::Set(DN(), uint8_t{taps - 1}));
+    return better(best, odd, number(taps - 1));
   }
   HWY_INLINE void put(const Found& found, int p) {
     uint8_t* winners = winners_ + p * kLanes;
