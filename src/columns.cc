@@ -349,18 +349,37 @@ void ColumnsJob::pool_same_rows(Range planes) const {
   if (!kinds.numbers(s)) kinds.anything(s);
 }
 
-void ColumnsJob::pool(ColumnRows c) const {
+void ColumnsJob::pool(ColumnRows* c) const {
   if (plan_.op == NDPOOL_AVG) {
-    kernels_.average(c);
+    kernels_.average(*c);
     return;
   }
   const Extreme extreme = plan_.op == NDPOOL_MAX ? kMax : kMin;
   const auto& kinds = (argmax_ ? kernels_.winners : kernels_.extremes)[extreme];
   if (kinds.numbers) {
-    if (kinds.numbers(c)) return;
-    c.finished = {};
+    if (kinds.numbers(*c)) return;
+    c->finished = {};
   }
-  kinds.anything(c);
+  kinds.anything(*c);
+}
+
+// Windows whose rows are those of one phase go together: the others lie between.
+void ColumnsJob::pool_dilated(const char* x, Range rows, const ColumnRows& c) const {
+  const int64_t phases = std::min(down_.dilation, rows.size());
+  for (int64_t i = 0; i < phases; ++i) {
+    const int64_t begin = rows.begin + i, fetched = c.next.bytes / phases;
+    ColumnRows part = c;
+    part.dilation = down_.dilation;
+    part.src = x + begin * along_.cells * size_;
+    part.first = 0;
+    part.cell_rows = (down_.cells - begin - 1) / down_.dilation + 1;
+    part.rows = (rows.size() - i - 1) / down_.dilation + 1;
+    if (c.dst) part.dst = static_cast<char*>(c.dst) + i * along_.outputs * size_;
+    if (c.winners) part.winners = c.winners + i * along_.outputs;
+    if (i > 0) part.finished = {};
+    part.next = {static_cast<const char*>(c.next.from) + i * fetched, fetched};
+    pool(&part);
+  }
 }
 
 void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) const {
@@ -411,24 +430,10 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
     c.first -= needed.begin;
     c.cell_rows = needed.size();
   }
-  // Of dilated windows, those whose rows are the same: the others lie between.
-  const int64_t kinds = std::min(down_.dilation, rows.size());
-  for (int64_t i = 0; i < kinds; ++i) {
-    ColumnRows part = c;
-    if (down_.dilation > 1) {
-      const int64_t begin = rows.begin + i;
-      part.dilation = down_.dilation;
-      part.src = x + begin * row_bytes;
-      part.first = 0;
-      part.cell_rows = (down_.cells - begin - 1) / down_.dilation + 1;
-      part.rows = (rows.size() - i - 1) / down_.dilation + 1;
-      if (c.dst) part.dst = static_cast<char*>(c.dst) + i * along_.outputs * size_;
-      if (c.winners) part.winners = c.winners + i * along_.outputs;
-      if (i > 0) part.finished = {};
-      const int64_t fetched = c.next.bytes / kinds;
-      part.next = {static_cast<const char*>(c.next.from) + i * fetched, fetched};
-    }
-    pool(part);
+  if (down_.dilation > 1) {
+    pool_dilated(x, rows, c);
+  } else {
+    pool(&c);
   }
   staged->finish(y, planes.size() * rows.size() * along_.outputs * size_);
 }

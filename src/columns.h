@@ -45,7 +45,8 @@ class ColumnsJob : public Job {
   // made first: of g, divided, or of planes, joined.
   void band(Range planes, Range rows, void* made, Staged* staged) const;
   // What the kernels make of some rows.
-  void pool(ColumnRows c) const;
+  void pool(ColumnRows* c) const;
+  void pool_dilated(const char* x, Range rows, const ColumnRows& c) const;
   void choose();
   bool is_lead_fit() const;
   // Gives c rows from `first` on of the planes that a window holds on the axes before the last two:
