@@ -297,7 +297,7 @@ void ColumnsJob::choose_halved_rows() {
     // Columns add up 3x3 in fewer instructions: what counts where results stay in the caches.
     halved_rows_ = along_.cells == 2 * along_.outputs &&
                    along_.cells * size_ >= HalvedRows::kLeastNarrowBytes &&
-                   ((streaming_ && size_ > 1) || plan_.op != NDPOOL_AVG || along_.window == 2);
+                   (streaming_ || plan_.op != NDPOOL_AVG || along_.window == 2);
   }
   if (!halved_rows_) return;
   in_order_streaming_ = streaming_;
