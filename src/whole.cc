@@ -49,11 +49,15 @@ WholeJob::WholeJob(const Plan& plan, const Space& space, const Bound& x, const B
   if (!has_plain_planes(space, x, cells) || !has_plain_planes(space, y, [](int) { return 1; })) {
     return;
   }
+  far_ = is_beyond_caches(space, x);
   // Of few large planes, others give each thread a part.
   possible_ = tasks() >= kFewPlanes || cells_ <= kLargePlane;
 }
 
-int64_t WholeJob::grain() const { return std::max<int64_t>(1, 16384 / cells_); }
+int64_t WholeJob::grain() const {
+  const int64_t planes = std::max<int64_t>(1, 16384 / cells_), some = WholeKernels::kTogether;
+  return rows_ > 1 && planes > some ? planes / some * some : planes;
+}
 
 std::string WholeJob::describe() const {
   return "whole: the cells of a plane as they lie in memory (each window is a plane)";
@@ -81,7 +85,7 @@ void WholeJob::reduce(int64_t planes, const char* x, char* y) const {
                                                      : nullptr;
   if (sum && rows_ > 1) {
     kernels.sum_planes[type](planes, rows_, columns_, x, x_.batch / x_.element, y,
-                             y_.batch / y_.element);
+                             y_.batch / y_.element, far_);
   } else if (short_rows && cells_ <= (sum ? WholeKernels::kMostRow : WholeKernels::kMostExtremes)) {
     short_rows(planes, cells_, x, x_.batch / x_.element, y, y_.batch / y_.element);
   } else {

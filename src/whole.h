@@ -34,6 +34,7 @@ class WholeJob : public Job {
   int64_t cells_ = 1;               // of a plane
   int64_t rows_ = 1, columns_ = 1;  // the same, of two axes
   int64_t divisor_ = 1;
+  bool far_ = false;  // cells are not in the caches
   bool possible_ = false;
 };
 

@@ -150,6 +150,8 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
                                                "300x5 a9",
                                                "300x2x1 w2x2 s1 p1",
                                                "41x7x7 global axes=1,2",
+                                               "17x37x28 global axes=1,2",
+                                               "5x33x13 global axes=1,2",
                                                "37x13x13 a6x6",
                                                "19x14x14 w3x3 s2 p1",
                                                "9x16x33 w2x2",

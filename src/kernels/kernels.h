@@ -370,10 +370,11 @@ struct WholeKernels {
   RowsFn extreme_rows[2];           // f32
   RowsFn sum_rows[2];               // f32, f64
   // f32, f64: of planes, down the rows and then along them. Up to kMostColumns columns, and planes
-  // of up to kMostCells cells if their rows are shorter than a vector.
-  static constexpr int64_t kMostColumns = 128, kMostCells = 1024;
+  // of up to kMostCells cells if their rows are shorter than a vector; best in multiples of
+  // kTogether planes. `far`: they are not in the caches.
+  static constexpr int64_t kMostColumns = 128, kMostCells = 1024, kTogether = 16;
   void (*sum_planes[2])(int64_t count, int64_t rows, int64_t columns, const void* x, int64_t pitch,
-                        void* y, int64_t y_pitch);
+                        void* y, int64_t y_pitch, bool far);
 };
 
 // Exponents that leave room for sums and quotients in f64; and logarithms whose error of some units

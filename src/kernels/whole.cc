@@ -246,44 +246,81 @@ HWY_INLINE hn::Vec<D> sum_of_few(D d, const T* at, int64_t pitch) {
                    sum_of_few<count - kLeft>(d, at + kLeft * pitch, pitch));
   }
 }
-template <class D, class T>
-HWY_INLINE hn::Vec<D> sum_of_rows(D d, int64_t rows, const T* at, int64_t pitch) {
+
+// Some vectors of each row of a plane, joined from row to row as the tree joins them, in the order
+// of memory. `far`: what is behind the plane is fetched.
+template <class D, int count, bool far>
+class Strip {
+  using T = hn::TFromD<D>;
   using V = hn::Vec<D>;
-  V waiting[64];
-  int depth = 0;
-  const T* const end = at + rows * pitch;
-  for (int64_t number = 0; number < rows / 8; ++number, at += 8 * pitch) {
-    V v = sum_of_few<8>(d, at, pitch);
-    for (int joins = std::countr_one(static_cast<uint64_t>(number)); joins > 0; --joins) {
-      v = hn::Add(waiting[--depth], v);
+
+ public:
+  // The last vector ends with the row.
+  Strip(int64_t columns, int64_t first) : columns_(columns) {
+    const int64_t step = static_cast<int64_t>(hn::Lanes(D()));
+    for (int k = 0; k < count; ++k) {
+      const int64_t at = first + k * step;
+      places_[k] = at + step > columns && columns >= step ? columns - step : at;
     }
-    waiting[depth++] = v;
   }
-  if (at < end) {
-    const auto rest = [&]() HWY_ATTR {
-      switch (rows % 8) {
-        case 1:
-          return sum_of_few<1>(d, at, pitch);
-        case 2:
-          return sum_of_few<2>(d, at, pitch);
-        case 3:
-          return sum_of_few<3>(d, at, pitch);
-        case 4:
-          return sum_of_few<4>(d, at, pitch);
-        case 5:
-          return sum_of_few<5>(d, at, pitch);
-        case 6:
-          return sum_of_few<6>(d, at, pitch);
-        default:
-          return sum_of_few<7>(d, at, pitch);
-      }
-    };
-    waiting[depth++] = rest();
+
+  HWY_INLINE void sum(int64_t rows, const T* at, T* to) const {
+    constexpr int kBlock = 32;
+    Sums waiting[64];
+    int depth = 0;
+    for (int64_t number = 0; rows > 0; ++number, rows -= kBlock, at += kBlock * columns_) {
+      const bool whole = rows >= kBlock;
+      Sums sums = whole ? block<kBlock>(at) : part<kBlock>(rows, at);
+      int joins = whole ? std::countr_one(static_cast<uint64_t>(number)) : 0;
+      for (; joins > 0; --joins) sums = joined(waiting[--depth], sums);
+      waiting[depth++] = sums;
+    }
+    Sums sums = waiting[--depth];
+    while (depth > 0) sums = joined(waiting[--depth], sums);
+    for (int k = 0; k < count; ++k) hn::StoreU(sums.v[k], D(), to + places_[k]);
   }
-  V v = waiting[--depth];
-  while (depth > 0) v = hn::Add(waiting[--depth], v);
-  return v;
-}
+
+ private:
+  struct Sums {
+    V v[count];
+  };
+  static HWY_INLINE Sums joined(const Sums& a, const Sums& b) {
+    Sums sums;
+    for (int k = 0; k < count; ++k) sums.v[k] = hn::Add(a.v[k], b.v[k]);
+    return sums;
+  }
+  HWY_INLINE Sums row(const T* at) const {
+    if constexpr (far) fetch_ahead(at, columns_);
+    Sums sums;
+    for (int k = 0; k < count; ++k) sums.v[k] = hn::LoadU(D(), at + places_[k]);
+    return sums;
+  }
+  // Of a power of two of rows.
+  template <int rows>
+  HWY_INLINE Sums block(const T* at) const {
+    if constexpr (rows == 1) {
+      return row(at);
+    } else {
+      const Sums first = block<rows / 2>(at);
+      return joined(first, block<rows / 2>(at + rows / 2 * columns_));
+    }
+  }
+  // Of 1 to `most` rows.
+  template <int most>
+  HWY_INLINE Sums part(int64_t rows, const T* at) const {
+    if constexpr (most == 1) {
+      return row(at);
+    } else {
+      constexpr int kHalf = most / 2;
+      if (rows <= kHalf) return part<kHalf>(rows, at);
+      const Sums first = block<kHalf>(at);
+      return joined(first, part<kHalf>(rows - kHalf, at + kHalf * columns_));
+    }
+  }
+
+  int64_t columns_;
+  int64_t places_[count];
+};
 
 // A few vectors, as the tree joins them.
 template <int count, class V>
@@ -328,51 +365,83 @@ constexpr SmallPlanesFn kSmallPlanes[] = {
     sum_small_planes<6>, sum_small_planes<7>, sum_small_planes<8>};
 #endif
 
-// Sums down some planes lie side by side before they are joined along.
-template <class T>
-void sum_planes(int64_t count, int64_t rows, int64_t columns, const void* x, int64_t pitch, void* y,
-                int64_t y_pitch) {
 #if HWY_TARGET != HWY_SCALAR
-  constexpr int64_t kTogether = 16;
-  const hn::CappedTag<T, 32 / sizeof(T)> d;
-  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
+// Down all columns of a plane.
+template <bool far, class D, class T>
+HWY_INLINE void sum_down(D d, int64_t rows, int64_t columns, const T* x, T* to) {
   const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  int64_t first = 0;
+  for (; columns - first > 3 * step; first += 4 * step) {
+    Strip<D, 4, far>(columns, first).sum(rows, x, to);
+  }
+  if (columns - first > 2 * step) {
+    Strip<D, 3, far>(columns, first).sum(rows, x, to);
+  } else if (columns - first > step) {
+    Strip<D, 2, far>(columns, first).sum(rows, x, to);
+  } else if (columns > first) {
+    Strip<D, 1, far>(columns, first).sum(rows, x, to);
+  }
+}
+
+// Sums down some planes lie side by side before they are joined along.
+template <bool far, class D, class T>
+HWY_INLINE void sum_down_and_along(D d, int64_t count, int64_t rows, int64_t columns, const T* x,
+                                   int64_t pitch, T* y, int64_t y_pitch) {
+  constexpr int64_t kTogether = WholeKernels::kTogether;
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d)), cells = rows * columns;
   // Apart by whole vectors, so that none is read from two that were written.
   const int64_t apart = (columns + step - 1) / step * step;
   alignas(64) T sums[kTogether * (WholeKernels::kMostColumns + kLanes)];
   T copy[WholeKernels::kMostCells + kLanes];
-  int64_t done = 0;
-  if constexpr (std::is_same_v<T, float>) {
-    const bool plain = pitch == rows * columns && y_pitch == 1;
-    if (plain && rows <= 8 && columns <= step && step == kLanes) {
-      done = kSmallPlanes[rows - 2](count, columns, static_cast<const T*>(x), static_cast<T*>(y));
-    }
-  }
-  for (int64_t first = done; first < count; first += kTogether) {
+  for (int64_t first = 0; first < count; first += kTogether) {
     const int64_t planes = first + kTogether <= count ? kTogether : count - first;
     for (int64_t p = 0; p < planes; ++p) {
-      const T* from = static_cast<const T*>(x) + (first + p) * pitch;
-      const int64_t cells = rows * columns, behind = (count - first - p) * cells;
+      const T* from = x + (first + p) * pitch;
+      const int64_t behind = (count - first - p) * cells;
       if (columns < step && (pitch != cells || behind < cells - columns + step)) {
         // Behind the last row there may be too little to read.
         std::memcpy(copy, from, static_cast<size_t>(cells) * sizeof(T));
         std::memset(copy + cells, 0, static_cast<size_t>(kLanes) * sizeof(T));
         from = copy;
       }
-      const T* ahead = from;
-      const int64_t fetched = apart > step ? cells * step / apart : 0;
-      for (int64_t i = 0; i < columns; i += step, ahead += fetched) {
-        const int64_t at = i + step <= columns || columns < step ? i : columns - step;
-        fetch_ahead(ahead, fetched, 2 * kAhead);
-        hn::StoreU(sum_of_rows(d, rows, from + at, columns), d, sums + p * apart + at);
-      }
+      sum_down<far>(d, rows, columns, from, sums + p * apart);
     }
-    T* to = static_cast<T*>(y) + first * y_pitch;
+    T* to = y + first * y_pitch;
     if (columns <= WholeKernels::kMostRow) {
       short_sums<T>(planes, columns, sums, apart, to, y_pitch);
     } else {
       single_rows<Sum, T>(planes, columns, sums, apart, to, y_pitch);
     }
+  }
+}
+#endif
+
+template <class T>
+void sum_planes(int64_t count, int64_t rows, int64_t columns, const void* x, int64_t pitch, void* y,
+                int64_t y_pitch, [[maybe_unused]] bool far) {
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<T, 32 / sizeof(T)> d;
+  const hn::ScalableTag<T> wide;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  const T* from = static_cast<const T*>(x);
+  T* to = static_cast<T*>(y);
+  if constexpr (std::is_same_v<T, float>) {
+    const bool plain = pitch == rows * columns && y_pitch == 1;
+    if (plain && rows <= 8 && columns <= step && step == int64_t{hn::MaxLanes(d)}) {
+      const int64_t done = kSmallPlanes[rows - 2](count, columns, from, to);
+      count -= done;
+      from += done * pitch;
+      to += done;
+    }
+  }
+  // A wide vector that is in two lines of the cache is waited for twice if it is in neither.
+  if (far) {
+    sum_down_and_along<true>(d, count, rows, columns, from, pitch, to, y_pitch);
+  } else if (columns < static_cast<int64_t>(hn::Lanes(wide))) {
+    sum_down_and_along<false>(d, count, rows, columns, from, pitch, to, y_pitch);
+  } else {
+    sum_down_and_along<false>(wide, count, rows, columns, from, pitch, to, y_pitch);
   }
 #else
   for (int64_t p = 0; p < count; ++p) {
