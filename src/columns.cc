@@ -11,13 +11,12 @@ namespace ndpool {
 namespace {
 
 constexpr int64_t kBandBytes = 16 * 1024, kSmallBandBytes = 8 * 1024;
-constexpr int64_t kMostBytes = 56 * 1024, kMostRowBytes = 64 * 1024;
+constexpr int64_t kMostRowBytes = 64 * 1024;
 constexpr int64_t kTogetherBytes = 12 * 1024, kSameRowsBytes = 128 * 1024;
 constexpr int64_t kHalvedRowsBytes = 64 * 1024, kMostHalvedBytes = 256 * 1024;  // a task; a plane
 constexpr int64_t kFewRows = 8, kFewStreamedRows = 3;
 constexpr int64_t kShortRowBytes = 256;
 constexpr int64_t kStripCells = 16;
-constexpr int64_t kMostPlanes = 64;  // of a window
 
 const ColumnKernels& kernels_of(const Plan& plan) {
   return plan.type == NDPOOL_F32 ? *plan.kernels->columns
@@ -135,8 +134,11 @@ void ColumnsJob::choose() {
   together_ = planes_together();
   choose_same_rows();
   choose_halved_rows();
+  choose_pooled_planes();
   if (made_lanes() * size_ + 2 * staged_bytes() > kMostBytes) return;
-  if (together_ > 1) {
+  if (slots_ > 0) {
+    tasks_ = pooled_plane_tasks();
+  } else if (together_ > 1) {
     tasks_ = PlaneTasks((planes_ + together_ - 1) / together_, 1,
                         together_ * down_.outputs * along_.outputs, 1);
   } else {
@@ -186,11 +188,13 @@ bool ColumnsJob::is_lead_fit() const {
 }
 
 int64_t ColumnsJob::made_lanes() const {
+  if (slots_ > 0) return slots_ * slot_rows_ * along_.outputs;
   if (same_rows_ || (!gradient_ && lead_ == 0)) return 0;
   return together_ * ((rows_ - 1) * down_.stride + down_.window) * along_.cells;
 }
 int64_t ColumnsJob::staged_bytes() const {
-  return streaming_ ? together_ * rows_ * along_.outputs * size_ : 0;
+  const int64_t rows = slots_ > 0 ? slot_rows_ : together_ * rows_;
+  return streaming_ ? rows * along_.outputs * size_ : 0;
 }
 
 Lane ColumnsJob::lane() const {
@@ -206,8 +210,10 @@ std::string ColumnsJob::describe() const {
           : "columns: vectors of outputs go down the rows, and what neighbours share stays "
             "in registers "
             "(squares of few taps" +
-                std::string(lead_ > 0 ? ", planes joined before" : "") + "); " +
-                std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
+                std::string(slots_ > 0  ? ", planes joined after"
+                            : lead_ > 0 ? ", planes joined before"
+                                        : "") +
+                "); " + std::to_string(rows_) + " x " + std::to_string(along_.outputs) +
                 " outputs at a time (rows x lanes)";
   if (together_ > 1) text += ", of " + std::to_string(together_) + " planes";
   if (streaming_ || in_order_streaming_) text += "; results go past the caches";
@@ -219,6 +225,7 @@ void ColumnsJob::work(Arena* arena, TaskQueue* queue) const {
   Staged staged(arena, staged_bytes());
   if (!queue) return;
   tasks_.each_band(queue, [&](int64_t plane, Range rows) {
+    if (slots_ > 0) return pool_planes(plane, rows, static_cast<char*>(made), &staged);
     const int64_t first = plane * together_;
     if (together_ > 1) rows = {0, down_.outputs};
     band({first, std::min(first + together_, planes_)}, rows, made, &staged);
@@ -382,6 +389,21 @@ void ColumnsJob::pool_dilated(const char* x, Range rows, const ColumnRows& c) co
   }
 }
 
+ColumnRows ColumnsJob::rows_of(Range rows) const {
+  ColumnRows c;
+  c.taps = static_cast<int>(along_.window);
+  c.spacing = along_.stride;
+  c.cells = along_.cells;
+  c.cell_rows = down_.cells;
+  c.first = rows.begin * down_.stride - down_.pad;
+  c.pad = along_.pad;
+  c.outputs = along_.outputs;
+  c.rows = rows.size();
+  c.streamed = streaming_;
+  c.divisor = divisor_;
+  return c;
+}
+
 void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) const {
   if (same_rows_) return pool_same_rows(planes);
   if (halved_rows_ && pool_halved_rows(planes)) return;
@@ -390,19 +412,10 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
   const int64_t first_row = window * down_.outputs + rows.begin;
   char* y = y_ ? plane_address(space_, *y_, plane) + first_row * along_.outputs * size_ : nullptr;
   const int64_t row_bytes = along_.cells * size_;
-  ColumnRows c;
-  c.taps = static_cast<int>(along_.window);
-  c.spacing = along_.stride;
+  ColumnRows c = rows_of(rows);
   c.src = x;
-  c.cells = along_.cells;
-  c.cell_rows = down_.cells;
-  c.first = rows.begin * down_.stride - down_.pad;
-  c.pad = along_.pad;
-  c.outputs = along_.outputs;
-  c.rows = rows.size();
   c.planes = planes.size();
   c.dst = staged->room(y);
-  c.streamed = streaming_;
   const int64_t end = (rows.end - 1) * down_.stride - down_.pad + down_.extent();
   // What a whole band further on needs for the first time.
   const int64_t old = rows.begin == 0 ? 0 : c.first + down_.extent() - down_.stride;
@@ -415,7 +428,6 @@ void ColumnsJob::band(Range planes, Range rows, void* made, Staged* staged) cons
     c.winners = reinterpret_cast<uint8_t*>(plane_address(space_, *argmax_, plane)) +
                 rows.begin * along_.outputs;
   }
-  c.divisor = divisor_;
   if (gradient_ || lead_ > 0) {
     // Of planes that go together, all rows: each lies in a window, and none is empty.
     const Range needed{std::max<int64_t>(c.first, 0), std::min(end, down_.cells)};

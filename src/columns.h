@@ -34,6 +34,9 @@ class ColumnsJob : public Job {
   void work(Arena* arena, TaskQueue* queue) const override;
 
  private:
+  static constexpr int64_t kMostBytes = 56 * 1024;  // of scratch
+  static constexpr int64_t kMostPlanes = 64;        // of a window
+
   // An axis of x and y, or of g and dx, which are outputs of windows of g.
   struct Side {
     int64_t cells, outputs, window, stride, pad, dilation;
@@ -53,6 +56,14 @@ class ColumnsJob : public Job {
   // joined in `to`, or where they lie if it holds one.
   void join(const char* x, int64_t window, int64_t first, int64_t lanes, void* to,
             ColumnRows* c) const;
+  // Some rows of outputs of a plane, as far as all have that in common.
+  ColumnRows rows_of(Range rows) const;
+  // Windows of some planes that are pooled before they are joined.
+  void choose_pooled_planes();
+  PlaneTasks pooled_plane_tasks() const;
+  void pool_planes(int64_t task, Range windows, char* slots, Staged* staged) const;
+  // To a slot; meanwhile about `sent` bytes of what is finished go past the caches with each row.
+  void pool_plane(const char* x, Range rows, int64_t sent, char* to, Staged* staged) const;
   void choose_same_rows();
   void pool_same_rows(Range planes) const;
   void choose_halved_rows();
@@ -75,8 +86,9 @@ class ColumnsJob : public Job {
   int lead_ = 0;              // axes before the last two
   int64_t lead_outputs_ = 1;  // windows on them
   int64_t divisor_ = 1;
-  int64_t planes_ = 0;               // in all
-  int64_t rows_ = 0, together_ = 1;  // of outputs in a band; whole planes in one
+  int64_t planes_ = 0;                 // in all
+  int64_t rows_ = 0, together_ = 1;    // of outputs in a band; whole planes in one
+  int64_t slots_ = 0, slot_rows_ = 0;  // for planes that are joined when they are pooled
   PlaneTasks tasks_;
   bool streaming_ = false, far_ = false, same_rows_ = false, halved_rows_ = false,
        in_order_streaming_ = false, possible_ = false;

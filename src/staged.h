@@ -3,6 +3,7 @@
 #ifndef NDPOOL_SRC_STAGED_H_
 #define NDPOOL_SRC_STAGED_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 
@@ -20,6 +21,21 @@ class Staged {
   // Where results that belong at `to` are written.
   char* room(char* to) const { return active_ ? rooms_[turn_] : to; }
   const Finished& finished() const { return finished_; }
+  // About so many bytes of what was finished, up to a whole line, for others to send.
+  Finished part(int64_t bytes) {
+    const size_t over =
+        (reinterpret_cast<uintptr_t>(finished_.to) + static_cast<size_t>(bytes)) % 64;
+    const size_t some = std::min(finished_.bytes, static_cast<size_t>(bytes) + (64 - over) % 64);
+    const Finished next{finished_.from, finished_.to, some};
+    finished_ = {static_cast<const char*>(finished_.from) + some,
+                 static_cast<char*>(finished_.to) + some, finished_.bytes - some};
+    return next;
+  }
+  // The rest of it.
+  void send(const MoveKernels& move) {
+    if (finished_.bytes > 0) move.stream(finished_.from, finished_.to, finished_.bytes);
+    finished_ = {};
+  }
   // Their band is computed, and what had been finished before it is sent.
   void finish(char* to, int64_t bytes) {
     if (!active_) return;
@@ -28,10 +44,9 @@ class Staged {
   }
   // Sends the last band.
   void flush(const MoveKernels& move) {
-    if (finished_.bytes == 0) return;
-    move.stream(finished_.from, finished_.to, finished_.bytes);
+    if (!active_) return;
+    send(move);
     move.flush();
-    finished_ = {};
   }
 
   // At least `rows` rows, so many that they are whole lines of the cache: none is written in two

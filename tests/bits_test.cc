@@ -169,7 +169,12 @@ const std::vector<std::string>& squares() {
                                                  "2x30x41 w3x3 d2 s1",
                                                  "3x19x60 w3x3 d3 s1",
                                                  "3x9x28 w2x2 d4 s1",
-                                                 "2x21x131 w3x3 d2 s1"};
+                                                 "2x21x131 w3x3 d2 s1",
+                                                 "2x41x18x34 w3x3x3 s2 p1",
+                                                 "3x7x11x66 w5x3x3 s2 p2x1x1",
+                                                 "2x9x13x40 w2x3x3 s1x2x2 p0x1:0x1",
+                                                 "2x10x9x33 w2x3x3 s5x2x2 p1",
+                                                 "4x90x257 w3x3x3 s2 p1"};
   return lines;
 }
 

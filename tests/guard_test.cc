@@ -171,7 +171,8 @@ TEST(Guard, NothingBesideAnArrayIsReadOrWritten) {
                                                "2x6x290 w2x2",
                                                "2x12x40 w3x3 d2 s1",
                                                "3x9x65 w3x3 s2 p1x1:0",
-                                               "3x9x20 w3x3 s1 p1"};
+                                               "3x9x20 w3x3 s1 p1",
+                                               "2x5x19x35 w3x3x3 s2 p1"};
   for (const size_t streaming : {size_t{0}, size_t{1}}) {
     set_streaming_bytes(streaming);
     expect_nothing_beside(geometries);
