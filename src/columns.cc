@@ -71,7 +71,7 @@ void ColumnsJob::choose() {
     if (divisor == 0 || (is_float(plan_.type) && plan_.sum_lane != Lane::f32)) return;
     constexpr int64_t kMost = ColumnKernels::kMostHalfDivisor;
     if (is_half(plan_.type) && (divisor < -kMost || divisor > kMost)) return;
-    if (is_integer(plan_.type) && (divisor < 1 || divisor > ColumnKernels::kMostDivisor)) return;
+    if (is_integer(plan_.type) && !ColumnKernels::is_divisor(divisor)) return;
   }
   for (int i = 0; i < 2; ++i) {
     const Axis& axis = plan_.axes[lead_ + i];

@@ -98,6 +98,39 @@ TEST(Rounding, EverySumOfFourBytesOverEverySmallDivisorIsRoundedToNearest) {
   expect_exact_quotients<int8_t>("i8", 1);
 }
 
+// Windows of 3x3 cells, two apart: one cell is in no other window, and all others of a plane have
+// one value.
+template <class T>
+void expect_exact_quotients_of_nine(const std::string& type) {
+  constexpr int64_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+  constexpr int64_t kOutputs = 40, kCells = 2 * kOutputs + 1;
+  std::vector<T> x;
+  std::vector<int64_t> sums;
+  for (int64_t value = kLow; value <= kHigh; ++value) {
+    const size_t plane = x.size();
+    x.insert(x.end(), 3 * kCells, static_cast<T>(value));
+    for (int64_t o = 0; o < kOutputs; ++o) {
+      const int64_t own = std::clamp(value + o - kOutputs / 2, kLow, kHigh);
+      x[plane + static_cast<size_t>(kCells + 2 * o + 1)] = static_cast<T>(own);
+      sums.push_back(8 * value + own);
+    }
+  }
+  for (int64_t divisor = 1; divisor <= 20; ++divisor) {
+    const std::string line = "avg " + type + " 256x3x" + std::to_string(kCells) +
+                             " w3x3 s2 divisor=" + std::to_string(divisor);
+    const std::vector<T> y = pooled(line, x, sums.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      ASSERT_EQ(int64_t{y[i]}, int64_t{expected_quotient<T>(sums[i], divisor)})
+          << line << ": sum " << sums[i];
+    }
+  }
+}
+
+TEST(Rounding, EverySumOfNineBytesOverEverySmallDivisorIsRoundedToNearest) {
+  expect_exact_quotients_of_nine<uint8_t>("u8");
+  expect_exact_quotients_of_nine<int8_t>("i8");
+}
+
 TEST(Rounding, SumsOfFourWordsOverEverySmallDivisorAreRoundedToNearest) {
   expect_exact_quotients<uint16_t>("u16", 7);
   expect_exact_quotients<int16_t>("i16", 5);

@@ -298,10 +298,13 @@ struct ColumnKernels {  // f32
   };
   int64_t lanes = 0;                  // 0: the target has none of these
   Kinds extremes[2]{}, winners[2]{};  // by Extreme
-  ColumnsFn average = nullptr;  // of integers: by 1 to kMostDivisor; halves: +-kMostHalfDivisor
+  ColumnsFn average = nullptr;  // of integers: see is_divisor(); halves: +-kMostHalfDivisor
   // n elements over one divisor, written elsewhere: f32
   void (*quotients)(int64_t n, const void* from, int64_t divisor, void* to) = nullptr;
-  static constexpr int64_t kMostDivisor = 16, kMostHalfDivisor = 4096;
+  static constexpr int64_t kMostHalfDivisor = 4096;
+  static constexpr bool is_divisor(int64_t n) {
+    return n >= 1 && n <= 16 && (n % 2 == 1 || (n & (n - 1)) == 0);
+  }
 };
 struct NarrowColumnKernels {
   ColumnKernels of[kTypes]{};  // types of one or two bytes; no winners, not all squares

@@ -47,15 +47,16 @@ constexpr bool kBytePairSums = HWY_TARGET == HWY_AVX2 || HWY_TARGET <= HWY_AVX3;
 template <class T>
 using Wider = std::conditional_t<sizeof(T) == 1, int16_t, int32_t>;
 
-// sum/divisor to nearest, halves away from zero; T saturates.
+// sum/divisor to nearest, halves away from zero; T saturates. Sums are those of up to nine cells,
+// divisors those that ColumnKernels::is_divisor says.
 template <class T, size_t bytes>
 class WholeQuotient {
  public:
   using D = typename Narrow<T, Wider<T>, bytes>::D;
   using V = hn::Vec<D>;
   HWY_INLINE explicit WholeQuotient(int64_t divisor)
-      : divisor_(static_cast<uint16_t>(divisor)),
-        factor_(static_cast<uint16_t>((0x10000 + 2 * divisor - 1) / (2 * divisor))),
+      : halves_(std::is_signed_v<T> && divisor % 2 == 0),
+        factor_(static_cast<int16_t>(divisor == 1 ? 0x7FFF : (0x8000 + divisor - 1) / divisor)),
         reciprocal_(1.0f / static_cast<float>(divisor)),
         half_(0.5f + 0.25f / static_cast<float>(divisor)) {}
 
@@ -67,24 +68,17 @@ class WholeQuotient {
   HWY_INLINE V of(V sum) const {
     if constexpr (sizeof(T) == 2) {
       return of_words(sum);
-    } else if constexpr (!std::is_signed_v<T>) {
-      return rounded(sum);
     } else {
-      const V sign = hn::ShiftRight<15>(sum);
-      return hn::Sub(hn::Xor(rounded(hn::Abs(sum)), sign), sign);
+      // sum*factor/2^15 to nearest, halves up. There are halves only if the divisor is a power of
+      // two, of which the factor is exact: negative sums go down by one, which moves halves alone.
+      // Of odd divisors no quotient is closer to a half than 1/(2*divisor), and 9*255 times the
+      // error of the factor is less.
+      if (halves_) sum = hn::Add(sum, hn::ShiftRight<15>(sum));
+      return hn::MulFixedPoint15(sum, hn::Set(D(), factor_));
     }
   }
 
  private:
-  HWY_INLINE V rounded(V size) const {
-    // floor((2*size + divisor) / (2*divisor)): the factor exceeds 2^16/(2*divisor) so little that
-    // dividends below 2^16 divided by that excess do not notice.
-    const D d;
-    const hn::RebindToUnsigned<D> du;
-    const auto unsigned_size = hn::BitCast(du, size);
-    const auto dividend = hn::Add(hn::Add(unsigned_size, unsigned_size), hn::Set(du, divisor_));
-    return hn::BitCast(d, hn::MulHigh(dividend, hn::Set(du, factor_)));
-  }
   HWY_INLINE V of_words(V sum) const {
     // The quotient is a half or a multiple of 1/divisor away from it; a quarter of that lies
     // between what is added and a half, and is far more than f32 can err by.
@@ -96,7 +90,8 @@ class WholeQuotient {
     return hn::ConvertTo(d, hn::MulAdd(dividend, hn::Set(df, reciprocal_), half));
   }
 
-  uint16_t divisor_, factor_;
+  bool halves_;
+  int16_t factor_;
   float reciprocal_, half_;
 };
 

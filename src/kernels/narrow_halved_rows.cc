@@ -174,7 +174,8 @@ class HalfAverages {
     HWY_INLINE Row(F a, F b) : low(a), high(b) {}
     F low, high;
   };
-  HWY_INLINE explicit HalfAverages(int64_t divisor) : quotient_(divisor) {}
+  HWY_INLINE explicit HalfAverages(int64_t divisor)
+      : quotient_(divisor), one_(loaded_once(hn::Set(Words(), 1.0f))) {}
   HWY_INLINE Row row(V v) {
     const Words d;
     if constexpr (kFloat16) {
@@ -189,8 +190,9 @@ class HalfAverages {
     if constexpr (!kFloat16) return row(hn::LoadU(D(), x));
     return {promoted(hn::LoadU(d, x)), promoted(hn::LoadU(d, x + hn::Lanes(d)))};
   }
-  static HWY_INLINE Row down(const Row& a, const Row& b) {
-    return {hn::Add(a.low, b.low), hn::Add(a.high, b.high)};
+  // Adding a product with 1 is adding, where other units are than those that convert.
+  HWY_INLINE Row down(const Row& a, const Row& b) const {
+    return {hn::MulAdd(a.low, one_, b.low), hn::MulAdd(a.high, one_, b.high)};
   }
   HWY_INLINE void begin() { odd_before_ = hn::Zero(Words()); }
   HWY_INLINE V results(const Row& low, const Row& high) {
@@ -221,6 +223,7 @@ class HalfAverages {
   }
 
   HalfQuotient<Half, kBytes> quotient_;
+  F one_;
   F odd_before_ = hn::Zero(Words());
 };
 
@@ -271,8 +274,8 @@ class Rows {
   template <bool some>
   HWY_INLINE Row windows(const T* x, hn::Mask<D> present, bool above, bool below) {
     Row best = row<some>(x, present);
-    if (above) best = Cells::down(row<some>(x - count_, present), best);
-    if (below) best = Cells::down(best, row<some>(x + count_, present));
+    if (above) best = cells_.down(row<some>(x - count_, present), best);
+    if (below) best = cells_.down(best, row<some>(x + count_, present));
     return best;
   }
   template <bool some>
