@@ -108,6 +108,8 @@ class Rows {
   V seen_;  // NaN stays in a sum
 };
 
+// Loops over the vectors of a row are unrolled: else compilers ask each time which one it is.
+
 // Values: rows are joined down, then along.
 template <class Op, int taps, int runs>
 class Values {
@@ -118,7 +120,27 @@ class Values {
   HWY_INLINE void plane(const float* x, int64_t rows, int64_t output_rows) {
     Run held[runs];  // the last row of the windows before
     for (int64_t o = 0; o < output_rows; ++o, x += 2 * cells_) {
-      row<0>(x, o > 0, 2 * o + 1 < rows, held, hn::Zero(D()));
+      const bool whole = 2 * o + 1 < rows;
+      V odd_before = hn::Zero(D());
+      HWY_UNROLL(4)
+      for (int p = 0; p < runs; ++p) {
+        Run run = rows_.load(x, p);
+        if (taps == 3 && o > 0) run = joined<Op>(held[p], run);
+        if (whole) {
+          const Run second = rows_.load(x + cells_, p);
+          run = joined<Op>(run, second);
+          held[p] = second;
+        }
+        const V even = taps_.even(run), odd = rows_.completed(even, taps_.odd(run), p);
+        V y = even;
+        if constexpr (taps == 3) {
+          y = Op::many(
+              p > 0 ? taps_.before(odd_before, odd) : taps_.template first<kSums<Op>>(even, odd),
+              even);
+          odd_before = odd;
+        }
+        put(Op::many(y, odd), p);
+      }
     }
   }
   HWY_INLINE bool finish() {
@@ -127,26 +149,6 @@ class Values {
   }
 
  private:
-  // From vector p on. (One piece of code for all vectors of a row: compilers make a loop of it that
-  // asks each time which one it is.)
-  template <int p>
-  HWY_INLINE void row(const float* x, bool above, bool below, Run* held, V odd_before) {
-    Run run = rows_.load(x, p);
-    if (taps == 3 && above) run = joined<Op>(held[p], run);
-    if (below) {
-      const Run second = rows_.load(x + cells_, p);
-      run = joined<Op>(run, second);
-      held[p] = second;
-    }
-    const V even = taps_.even(run), odd = rows_.completed(even, taps_.odd(run), p);
-    V y = even;
-    if constexpr (taps == 3) {
-      y = Op::many(
-          p > 0 ? taps_.before(odd_before, odd) : taps_.template first<kSums<Op>>(even, odd), even);
-    }
-    put(Op::many(y, odd), p);
-    if constexpr (p < runs - 1) row<p + 1>(x, above, below, held, odd);
-  }
   HWY_INLINE void put(V y, int p) {
     const D d;
     if constexpr (kSums<Op>) {
@@ -179,8 +181,20 @@ class Winners {
   HWY_INLINE void plane(const float* x, int64_t rows, int64_t output_rows) {
     Found held[runs];
     for (int64_t o = 0; o < output_rows; ++o, x += 2 * cells_, winners_ += outputs_) {
+      const bool whole = 2 * o + 1 < rows;
       V odd_before[2] = {hn::Zero(D()), hn::Zero(D())};
-      row<0>(x, o > 0, 2 * o + 1 < rows, held, odd_before);
+      HWY_UNROLL(4)
+      for (int p = 0; p < runs; ++p) {
+        constexpr uint8_t kRow = taps == 3 ? 3 : 0;  // the number of this row's first tap
+        Found best = along<kRow>(rows_.load(x, p), p, &odd_before[0]);
+        if (taps == 3 && o > 0) best = better(held[p], best.best, best.number);
+        if (whole) {
+          held[p] = along<0>(rows_.load(x + cells_, p), p, &odd_before[1]);
+          const N number = hn::Add(held[p].number, hn::Set(DN(), uint8_t{kRow + taps}));
+          best = better(best, held[p].best, number);
+        }
+        put(best, p);
+      }
     }
   }
   HWY_INLINE bool finish() {
@@ -195,28 +209,14 @@ class Winners {
     V best;
     N number;
   };
-  // From vector p on, as above.
-  template <int p>
-  HWY_INLINE void row(const float* x, bool above, bool below, Found* held, V* odd_before) {
-    constexpr uint8_t kRow = taps == 3 ? 3 : 0;  // the number of this row's first tap
-    Found best = along<p, kRow>(rows_.load(x, p), &odd_before[0]);
-    if (taps == 3 && above) best = better(held[p], best.best, best.number);
-    if (below) {
-      held[p] = along<p, 0>(rows_.load(x + cells_, p), &odd_before[1]);
-      const N number = hn::Add(held[p].number, hn::Set(DN(), uint8_t{kRow + taps}));
-      best = better(best, held[p].best, number);
-    }
-    put<p>(best);
-    if constexpr (p < runs - 1) row<p + 1>(x, above, below, held, odd_before);
-  }
   static HWY_INLINE Found better(const Found& best, V v, N number) {
     const auto take = Op::replaces(v, best.best);
     return {kNumbers<Op> ? Op::many(v, best.best) : hn::IfThenElse(take, v, best.best),
             hn::IfThenElse(Numbers<D>::mask_of(take), number, best.number)};
   }
   // `first`: the number of the first tap.
-  template <int p, uint8_t first>
-  HWY_INLINE Found along(const Run& run, V* odd_before) const {
+  template <uint8_t first>
+  HWY_INLINE Found along(const Run& run, int p, V* odd_before) const {
     const auto number = [](int tap)
                             HWY_ATTR { return hn::Set(DN(), static_cast<uint8_t>(first + tap)); };
     const V even = taps_.even(run), odd = rows_.completed(even, taps_.odd(run), p);
@@ -231,10 +231,9 @@ class Winners {
     }
     return better(best, odd, number(taps - 1));
   }
-  template <int p>
-  HWY_INLINE void put(const Found& found) {
+  HWY_INLINE void put(const Found& found, int p) {
     uint8_t* winners = winners_ + p * kLanes;
-    if constexpr (p < runs - 1) {
+    if (p < runs - 1) {
       to_.put(found.best);
       Numbers<D>::store(found.number, winners);
     } else {

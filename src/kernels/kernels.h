@@ -298,7 +298,7 @@ struct ColumnKernels {  // f32
   };
   int64_t lanes = 0;                  // 0: the target has none of these
   Kinds extremes[2]{}, winners[2]{};  // by Extreme
-  ColumnsFn average = nullptr;  // of integers: see is_divisor(); halves: +-kMostHalfDivisor
+  ColumnsFn average = nullptr;        // of integers: see is_divisor(); halves: +-kMostHalfDivisor
   // n elements over one divisor, written elsewhere: f32
   void (*quotients)(int64_t n, const void* from, int64_t divisor, void* to) = nullptr;
   static constexpr int64_t kMostHalfDivisor = 4096;

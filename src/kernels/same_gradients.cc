@@ -33,10 +33,12 @@ class Gradients {
 
   HWY_INLINE void plane(const float* g, int64_t rows) {
     V before[vectors], beside[vectors], behind[vectors];  // rows of cells
+    HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) before[j] = beside[j] = hn::Zero(D());
     for (int64_t r = 0; r < rows; ++r, g += cells_, winners_ += cells_) {
       V row[vectors];
       short_.load(g, row);
+      HWY_UNROLL(4)
       for (int j = 0; j < vectors; ++j) {
         // Where there is no output there is no gradient, whatever its number.
         const V left = short_.template before<true>(row, j);
@@ -61,6 +63,7 @@ class Gradients {
         }
       }
       if (r > 0) put(before);
+      HWY_UNROLL(4)
       for (int j = 0; j < vectors; ++j) {
         before[j] = beside[j];
         beside[j] = behind[j];

@@ -37,11 +37,13 @@ class Values {
   HWY_INLINE void plane(const float* x, int64_t rows) {
     V one[vectors], two[vectors];  // the last row, and the last two joined
     load(x, one);
+    HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) two[j] = one[j];
     for (int64_t r = 1; r < rows; ++r) {
       x += cells_;
       V row[vectors], three[vectors];
       load(x, row);
+      HWY_UNROLL(4)
       for (int j = 0; j < vectors; ++j) {
         three[j] = Op::many(two[j], row[j]);
         two[j] = Op::many(one[j], row[j]);
@@ -59,6 +61,7 @@ class Values {
  private:
   HWY_INLINE void load(const float* from, V* row) {
     short_.load(from, row);
+    HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) {
       if constexpr (kNumbers<Op>) seen_ = hn::Add(seen_, row[j]);  // NaN stays in a sum
       if constexpr (kSums<Op>) {
@@ -72,6 +75,7 @@ class Values {
                          : hn::Div(v, hn::Set(d, divide_.divisor));
   }
   HWY_INLINE void put(const V* row) {
+    HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) {
       const V before = short_.template before<kSums<Op>>(row, j);
       const V behind = short_.template behind<kSums<Op>>(row, j);
@@ -106,6 +110,7 @@ class Winners {
   HWY_INLINE void plane(const float* x, int64_t rows) {
     Found one[vectors], two[vectors];
     along(x, one);
+    HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) {
       two[j] = one[j];
       two[j].number = hn::Add(one[j].number, hn::Set(DN(), uint8_t{3}));
@@ -114,6 +119,7 @@ class Winners {
       x += cells_;
       Found row[vectors], three[vectors];
       along(x, row);
+      HWY_UNROLL(4)
       for (int j = 0; j < vectors; ++j) {
         three[j] = joined(two[j], row[j], 6);
         two[j] = joined(one[j], row[j], 3);
@@ -149,6 +155,7 @@ class Winners {
   HWY_INLINE void along(const float* from, Found* found) {
     V row[vectors];
     short_.load(from, row);
+    HWY_UNROLL(4)
     for (int j = 0; j < vectors; ++j) {
       if constexpr (kNumbers<Op>) seen_ = hn::Add(seen_, row[j]);
       // The first cell has none before it, stands there itself, and keeps its number.
@@ -160,6 +167,7 @@ class Winners {
   HWY_INLINE void put(const Found* row) {
     constexpr int kLast = vectors - 1;
     constexpr int64_t kLanes = ShortRows<vectors>::kLanes;
+    HWY_UNROLL(4)
     for (int j = 0; j < kLast; ++j) {
       to_.put(row[j].best);
       Numbers<D>::store(row[j].number, winners_ + j * kLanes);
