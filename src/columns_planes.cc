@@ -8,7 +8,8 @@
 namespace ndpool {
 namespace {
 
-constexpr int64_t kWindowsTogether = 16;  // of a task, which begins with planes of the one before
+// A task begins with planes of the one before: as many windows as leave tasks for some threads.
+constexpr int64_t kFewWindows = 4, kManyWindows = 16, kEnoughTasks = 32;
 
 }  // namespace
 
@@ -34,9 +35,11 @@ void ColumnsJob::choose_pooled_planes() {
 
 PlaneTasks ColumnsJob::pooled_plane_tasks() const {
   const int64_t bands = (down_.outputs - 1) / slot_rows_ + 1;
-  const int64_t parts = (lead_outputs_ - 1) / kWindowsTogether + 1;
-  return {planes_ / lead_outputs_ * bands, lead_outputs_, slot_rows_ * along_.outputs,
-          (lead_outputs_ - 1) / parts + 1};
+  const int64_t volumes = planes_ / lead_outputs_ * bands;
+  const int64_t windows =
+      std::clamp(volumes * lead_outputs_ / kEnoughTasks, kFewWindows, kManyWindows);
+  const int64_t parts = (lead_outputs_ - 1) / windows + 1;
+  return {volumes, lead_outputs_, slot_rows_ * along_.outputs, (lead_outputs_ - 1) / parts + 1};
 }
 
 void ColumnsJob::pool_plane(const char* x, Range rows, int64_t sent, char* to,

@@ -2,6 +2,7 @@
 // fork.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -76,6 +77,23 @@ TEST(SharedPlan, ManyThreadsAtOnceGetWhatEachWouldGetAlone) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong, 0) << line;
+  }
+}
+
+TEST(SharedPlan, OneVolumeOrPlaneIsWorkForFourThreads) {
+  for (const char* const line :
+       {"max f32 32x112x112 w3x3x3 s2 p1", "max f32 16x128x128 w3x3x3 s1x2x2 p1",
+        "max f32 500x500 w3x3 s2 p1"}) {
+    const Plan plan = Plan::parse(line).value();
+    const std::vector<float> x = input(plan, 1);
+    std::vector<float> y(static_cast<std::size_t>(plan.output_count()));
+    std::int64_t most = 0;
+    const auto count = [&](std::int64_t n, const ndpool::Task& task) {
+      most = std::max(most, n);
+      for (std::int64_t i = 0; i < n; ++i) task(i);
+    };
+    plan.forward(x, y, Exec{.threads = 4, .runner = count});
+    EXPECT_EQ(most, 4) << line;
   }
 }
 
